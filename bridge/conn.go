@@ -1,0 +1,283 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"mcpbridge/bridge/era"
+	"mcpbridge/bridge/mcp"
+	"mcpbridge/framing"
+)
+
+// Handler is who a connection belongs to: it takes what the server sends of its own accord. Methods are called from the
+// connection's reading goroutine and may not block.
+type Handler interface {
+	ServerRequest(c *Conn, m *framing.Message)
+	ServerNotification(c *Conn, m *framing.Message)
+	Closed(c *Conn, err error)
+}
+
+// Facts are what a handshake or discovery established about a server.
+type Facts struct {
+	Era       mcp.Era
+	Version   mcp.Version
+	Hello     era.Hello     // legacy: the server's initialize result
+	HelloRaw  []byte        // legacy: that result object, as received
+	Discovery era.Discovery // modern: the server's discovery
+	// Completions tells that a 2024-11-05 server answers completion/complete, which it had no way to declare (FEA-11).
+	Completions bool
+}
+
+// Capabilities returns the server's capabilities object as it declared it, raw.
+func (f *Facts) Capabilities() []byte {
+	if f.Era == mcp.Modern {
+		return f.Discovery.Capabilities
+	}
+	return f.Hello.Capabilities
+}
+
+type phase uint8
+
+const (
+	probing  phase = iota // nothing the server sends but answers is looked at (VER-25)
+	greeting              // initialize is under way: pings are answered
+	open                  // established
+)
+
+// Conn is one incarnation of a server: an upstream, the facts of its handshake, and the call table. Ids towards the
+// server count up from 1 and are never used again (FRM-10, CON-15); progress tokens are those ids (PRG-01).
+//
+// One lock guards one state: the call table, the questions the server has asked, and the phase.
+type Conn struct {
+	name   string
+	up     Upstream
+	h      Handler
+	limits Limits
+	events EventFunc
+	tools  era.ToolRewriter
+	facts  Facts // written once before phase open
+
+	mu        sync.Mutex
+	phase     phase
+	calls     map[int64]*call
+	questions map[string]*call // the server's open requests by raw id; nil value: belongs to no call
+	lastID    int64
+	timer     *time.Timer
+	armed     time.Time // when the timer fires next, zero if it does not
+	err       error
+
+	done chan struct{} // closed when reading has ended and all calls were failed
+}
+
+// call is one request open at the server.
+type call struct {
+	id       int64
+	ex       *Exchange // nil for a request of the bridge's own
+	reply    chan *framing.Message
+	token    []byte  // the client's progress token, raw
+	progress float64 // the last value delivered, if moved
+	moved    bool
+	started  time.Time
+	deadline time.Time
+	asks     int  // questions of the server waiting for a human: no deadline meanwhile (CAN-12)
+	endless  bool // a listen: no deadline at all
+}
+
+// ConnConfig says how to run a connection.
+type ConnConfig struct {
+	Name    string
+	Handler Handler
+	Limits  Limits
+	Events  EventFunc
+	Tools   era.ToolRewriter // edits of tools/list entries, may be nil
+}
+
+// NewConn starts reading from up. The connection is in the probing phase until Establish.
+func NewConn(up Upstream, cfg ConnConfig) *Conn {
+	c := &Conn{
+		name: cfg.Name, up: up, h: cfg.Handler, limits: cfg.Limits.WithDefaults(), events: cfg.Events, tools: cfg.Tools,
+		calls: map[int64]*call{}, questions: map[string]*call{}, done: make(chan struct{}),
+	}
+	go c.run()
+	return c
+}
+
+func (c *Conn) run() {
+	defer close(c.done)
+	err := c.up.Serve(c)
+	if err == nil {
+		err = errors.New("server closed its output")
+	}
+	c.fail(err)
+}
+
+// fail ends all open calls: each gets exactly one error (rule 3).
+func (c *Conn) fail(err error) {
+	c.mu.Lock()
+	c.err = err
+	calls := c.calls
+	c.calls, c.questions = map[int64]*call{}, map[string]*call{}
+	wasOpen := c.phase == open
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.mu.Unlock()
+	for _, k := range calls {
+		k.fail(terminated(c.name, err))
+	}
+	if wasOpen {
+		c.h.Closed(c, err)
+	}
+}
+
+func (k *call) fail(err *Error) {
+	if k.ex != nil {
+		k.ex.Fail(err)
+		return
+	}
+	close(k.reply)
+}
+
+func terminated(name string, err error) *Error {
+	return (&Error{Code: mcp.CodeInternal, Reason: ReasonBackTerminated,
+		Message: "server " + name + " ended before it answered: " + err.Error()}).Because(err)
+}
+
+// Done is closed when the connection has ended.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Err tells why the connection ended; nil while it lives.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// Facts returns what the handshake established. Valid after Establish.
+func (c *Conn) Facts() *Facts { return &c.facts }
+
+// Close ends the server behind the connection and waits for the reading goroutine.
+func (c *Conn) Close(ctx context.Context) error {
+	err := c.up.Close(ctx)
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		err = errors.Join(err, ctx.Err())
+	}
+	return err
+}
+
+// Greeting tells that a legacy handshake starts: from now on the server's pings are answered (LEG-04).
+func (c *Conn) Greeting() {
+	c.mu.Lock()
+	c.phase = greeting
+	c.mu.Unlock()
+}
+
+// Establish ends the handshake. What the server sends of its own accord reaches the handler from now on.
+func (c *Conn) Establish(f Facts) {
+	c.facts = f
+	c.mu.Lock()
+	c.phase = open
+	c.mu.Unlock()
+}
+
+// Busy reports how many requests of clients are open at the server.
+func (c *Conn) Busy() int {
+	_, n := c.Youngest(func(*Exchange) bool { return true })
+	return n
+}
+
+// add registers a call under a fresh id.
+func (c *Conn) add(k *call) *Error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return terminated(c.name, c.err)
+	}
+	if len(c.calls) >= c.limits.Calls {
+		return &Error{Status: 429, Code: mcp.CodeInternal, Reason: ReasonOverload, Retry: 1,
+			Message: "server " + c.name + " already has " + strconv.Itoa(len(c.calls)) + " requests open; try again later"}
+	}
+	c.lastID++
+	k.id = c.lastID
+	c.calls[k.id] = k
+	if !k.endless {
+		c.armLocked(k.deadline)
+	}
+	return nil
+}
+
+// drop removes a call that was not answered, and reports whether it was still open.
+func (c *Conn) drop(k *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls[k.id] != k {
+		return false
+	}
+	delete(c.calls, k.id)
+	c.forgetQuestionsLocked(k)
+	return true
+}
+
+func (c *Conn) forgetQuestionsLocked(k *call) {
+	if k.asks == 0 {
+		return
+	}
+	for id, of := range c.questions {
+		if of == k {
+			c.questions[id] = nil
+		}
+	}
+}
+
+// RoundTrip sends a request of the bridge's own and waits for the answer, a Result or Error message. params is a raw
+// object or nil.
+func (c *Conn) RoundTrip(ctx context.Context, method string, params []byte) (*framing.Message, error) {
+	k := &call{reply: make(chan *framing.Message, 1), started: time.Now()}
+	k.deadline = k.started.Add(c.limits.HardTimeout) // a net below: ctx is what bounds it
+	if err := c.add(k); err != nil {
+		return nil, err
+	}
+	if err := c.up.Send(ctx, ownRequest(k.id, method, params)); err != nil {
+		c.drop(k)
+		return nil, err
+	}
+	select {
+	case m, ok := <-k.reply:
+		if !ok {
+			if err := c.Err(); err != nil {
+				return nil, err
+			}
+			return nil, context.DeadlineExceeded
+		}
+		return m, nil
+	case <-ctx.Done():
+		c.drop(k)
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Notify sends a notification of the bridge's own.
+func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
+	b := framing.AppendString([]byte(`{"jsonrpc":"2.0","method":`), method)
+	if params != nil {
+		b = append(append(b, `,"params":`...), params...)
+	}
+	return c.up.Send(ctx, framing.Whole(append(b, '}')))
+}
+
+// Forward sends a message as it is.
+func (c *Conn) Forward(ctx context.Context, f framing.Frame) error { return c.up.Send(ctx, f) }
+
+func ownRequest(id int64, method string, params []byte) framing.Frame {
+	b := strconv.AppendInt([]byte(`{"jsonrpc":"2.0","id":`), id, 10)
+	b = framing.AppendString(append(b, `,"method":`...), method)
+	if params != nil {
+		b = append(append(b, `,"params":`...), params...)
+	}
+	return framing.Whole(append(b, '}'))
+}

@@ -1,0 +1,78 @@
+package bridge
+
+import (
+	"time"
+
+	"mcpbridge/bridge/mcp"
+)
+
+// armLocked makes sure the timer fires no later than deadline. c.mu must be held.
+func (c *Conn) armLocked(deadline time.Time) {
+	if !c.armed.IsZero() && !deadline.Before(c.armed) {
+		return
+	}
+	c.armed = deadline
+	if c.timer == nil {
+		c.timer = time.AfterFunc(time.Until(deadline), c.expire)
+	} else {
+		c.timer.Reset(time.Until(deadline))
+	}
+}
+
+// expire fails the calls whose time is up and arms the timer for the next one.
+func (c *Conn) expire() {
+	now := time.Now()
+	var late []*call
+	var next time.Time
+	c.mu.Lock()
+	for id, k := range c.calls {
+		if k.endless {
+			continue
+		}
+		if c.lateLocked(k, now) {
+			delete(c.calls, id)
+			c.forgetQuestionsLocked(k)
+			late = append(late, k)
+		} else if next.IsZero() || k.deadline.Before(next) {
+			next = k.deadline
+		}
+	}
+	c.armed = time.Time{}
+	if !next.IsZero() && c.err == nil {
+		c.armLocked(next)
+	}
+	c.mu.Unlock()
+	for _, k := range late {
+		c.timeout(k, now)
+	}
+}
+
+// lateLocked tells whether a call is out of time. A call that waits for a human gets its time anew (CAN-12).
+func (c *Conn) lateLocked(k *call, now time.Time) bool {
+	if now.Sub(k.started) >= c.limits.HardTimeout {
+		return true
+	}
+	if k.asks > 0 {
+		k.deadline = now.Add(c.limits.Timeout)
+	}
+	return !now.Before(k.deadline)
+}
+
+func (c *Conn) timeout(k *call, now time.Time) {
+	k.fail(&Error{Code: mcp.CodeInternal, Reason: ReasonTimeout,
+		Message: "server " + c.name + " did not answer within " + now.Sub(k.started).Round(time.Second).String()})
+	c.events.emit(Event{Server: c.name, Kind: EventTimeout, Detail: k.method()})
+	if k.method() != mcp.Initialize { // never cancelled (CAN-02)
+		c.tellCancelled(k.id, []byte(`"timeout"`))
+	}
+}
+
+func (k *call) method() string {
+	if k.ex == nil {
+		return ""
+	}
+	return k.ex.Method
+}
+
+// extendLocked gives a call that makes progress its time anew (CAN-09).
+func (c *Conn) extendLocked(k *call) { k.deadline = time.Now().Add(c.limits.Timeout) }

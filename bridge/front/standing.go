@@ -1,0 +1,101 @@
+package front
+
+import (
+	"net/http"
+	"time"
+
+	"mcpbridge/bridge"
+	"mcpbridge/bridge/mcp"
+)
+
+// get serves the stream of a session's own messages, or resumes a stream that was cut (HTTP-L-10, HTTP-L-15).
+func (x *exchange) get() *bridge.Error {
+	s, err := x.live()
+	if err != nil {
+		return err
+	}
+	if accept := ParseAccept(x.r.Header); !accept.SSE {
+		return &bridge.Error{Status: 406, Code: mcp.CodeInvalidRequest, Reason: bridge.ReasonNotAcceptable, Message: "a GET is answered with text/event-stream only"}
+	}
+	x.accept = Accept{SSE: true}
+	s.Enter()
+	defer s.Leave()
+	st, own := x.pick(s)
+	r := relay{exchange: x, st: st, s: s, gone: func() {}}
+	r.out = x.begin(st)
+	r.out.comment("open")
+	if r.sent(r.out.flush()) {
+		r.follow()
+	}
+	if own {
+		s.Sit(st)
+	} else {
+		s.Detach(st)
+	}
+	return nil
+}
+
+// pick resumes the stream Last-Event-ID names, else opens one of the session's own.
+func (x *exchange) pick(s Session) (st *bridge.Stream, own bool) {
+	if id := x.r.Header.Get(mcp.HeaderLastEventID); id != "" {
+		if st, ok := s.Resume(id); ok {
+			own = s.Own(st)
+			if own {
+				s.Reopen(st)
+			}
+			return st, own
+		}
+	}
+	return s.Stand(), true
+}
+
+// follow relays a stream until it ends, the client leaves, or the bridge stops.
+func (r *relay) follow() {
+	t := time.NewTicker(r.cfg.KeepAlive)
+	defer t.Stop()
+	for {
+		select {
+		case <-r.st.Wake():
+			batch, last := r.st.Take()
+			if r.put(batch) != nil || last {
+				return
+			}
+		case <-t.C:
+			r.out.comment("keep-alive")
+			if r.out.flush() != nil {
+				return
+			}
+		case <-r.r.Context().Done():
+			return
+		case <-r.cfg.Stopping:
+			return
+		}
+	}
+}
+
+// delete ends a session at the client's wish (HTTP-L-23).
+func (x *exchange) delete() *bridge.Error {
+	s, err := x.live()
+	if err != nil {
+		return err
+	}
+	x.cfg.Endpoint.EndSession(s)
+	x.rec.Status = http.StatusNoContent
+	x.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// live returns the session a GET or DELETE is about: 405 where none can be meant (HTTP-M-38), 404 for one that is not
+// there (HTTP-L-21).
+func (x *exchange) live() (Session, *bridge.Error) {
+	x.rec.Era = mcp.Legacy
+	if claimsModern(x.r.Header) && len(x.r.Header[mcp.HeaderSessionID]) == 0 {
+		return nil, &bridge.Error{Status: 405, Code: mcp.CodeInvalidRequest, Allow: "POST", Message: "revision 2026-07-28 has no " + x.r.Method + "; send requests with POST"}
+	}
+	s, view := x.session()
+	if err := checkSession(x.r.Header, view); err != nil {
+		return nil, err
+	}
+	x.rec.Session = true
+	return s, nil
+}

@@ -1,0 +1,123 @@
+package front
+
+import (
+	"context"
+
+	"mcpbridge/bridge"
+	"mcpbridge/bridge/era"
+	"mcpbridge/bridge/mcp"
+	"mcpbridge/framing"
+)
+
+// modern serves a message of the modern era: self-contained, without session (ledger 4).
+func (x *exchange) modern(c *Class) *bridge.Error {
+	if c.Message.Kind != framing.Request {
+		return x.modernNotification(c)
+	}
+	link, err := x.cfg.Endpoint.Modern(x.who)
+	if err != nil {
+		return err.WithID(c.Message.Bytes(c.Message.ID))
+	}
+	conn, err := link.Conn(x.r.Context())
+	if err != nil {
+		return err.WithID(c.Message.Bytes(c.Message.ID))
+	}
+	if err := x.modernRequest(c, link, conn); err != nil {
+		return err.WithID(c.Message.Bytes(c.Message.ID))
+	}
+	return nil
+}
+
+// modernNotification accepts and drops, save a cancellation that names one running request of the same principal
+// (HTTP-M-07). A server that does not run is not started for it.
+func (x *exchange) modernNotification(c *Class) *bridge.Error {
+	if c.Method == mcp.Cancelled {
+		if link, err := x.cfg.Endpoint.Modern(x.who); err == nil {
+			if conn := link.Live(); conn != nil {
+				m := c.Message
+				conn.CancelWhere(m.Bytes(m.Param("requestId")), m.Bytes(m.Param("reason")), func(e *bridge.Exchange) bool {
+					return e.Era == mcp.Modern && e.Principal == x.who
+				})
+			}
+		}
+	}
+	return x.accepted()
+}
+
+func (x *exchange) modernRequest(c *Class, link *bridge.Link, conn *bridge.Conn) *bridge.Error {
+	ctx, m, facts := x.r.Context(), c.Message, conn.Facts()
+	if facts.Era == mcp.Legacy {
+		switch c.Method {
+		case mcp.Discover:
+			return x.local(m, facts.Hello.DiscoverResult(era.DiscoverOptions{Completions: facts.Completions}))
+		case mcp.Listen:
+			return x.listenInVain(m)
+		}
+	}
+	if err := x.checkParams(ctx, c, link, conn); err != nil {
+		return err
+	}
+	level := requestLevel(m)
+	if facts.Era == mcp.Legacy {
+		link.EnsureLevel(ctx, conn, level)
+	}
+	st := bridge.NewStream(1, bridge.StreamLimits{})
+	ticket, err := conn.Dispatch(ctx, &bridge.Exchange{Message: m, Era: mcp.Modern, Version: c.Version, Method: c.Method,
+		Traits: c.Traits, Principal: x.who, Level: level, Sink: st})
+	if err != nil {
+		return err
+	}
+	r := relay{exchange: x, st: st, gone: func() { ticket.Cancel([]byte(`"the client closed the stream"`)) }}
+	if c.Method == mcp.Listen {
+		r.stop = func() {
+			if ticket.Cancel([]byte(`"the bridge stops"`)) {
+				st.Finish(listenEnd(m))
+			}
+		}
+	}
+	r.run(c.Method == mcp.Listen)
+	return nil
+}
+
+func requestLevel(m *framing.Message) mcp.Level {
+	v := m.MetaMember(mcp.MetaLogLevel)
+	if !v.OK() {
+		return mcp.NoLevel
+	}
+	name, _ := framing.String(m.Bytes(v))
+	return mcp.ParseLevel(name)
+}
+
+// checkParams is check 12 of HTTP-M-41. A header that does not fit is judged by a list that is at most a second old
+// (XMH-18).
+func (x *exchange) checkParams(ctx context.Context, c *Class, link *bridge.Link, conn *bridge.Conn) *bridge.Error {
+	if c.Method != mcp.ToolsCall {
+		return nil
+	}
+	err := CheckParams(c, x.r.Header, link.ToolParams(ctx, conn, c.Name, false))
+	if err != nil {
+		err = CheckParams(c, x.r.Header, link.ToolParams(ctx, conn, c.Name, true))
+	}
+	return err
+}
+
+// listenInVain serves a listen in front of a legacy server, of which no changes are carried to modern clients: the
+// acknowledgement honours nothing, the stream stays open, and it ends with a result when the bridge stops (SUB-04,
+// SUB-17, SUB-09). Discovery promises no changes either.
+func (x *exchange) listenInVain(m *framing.Message) *bridge.Error {
+	st := bridge.NewStream(1, bridge.StreamLimits{})
+	st.Notify(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+mcp.Acknowledged+`","params":{"notifications":{},`+listenMeta(m)+`}}`)), "")
+	r := relay{exchange: x, st: st, gone: func() {}, stop: func() { st.Finish(listenEnd(m)) }}
+	r.run(true)
+	return nil
+}
+
+// listenMeta is the _meta member of everything that belongs to a listen (SUB-05).
+func listenMeta(m *framing.Message) string {
+	return `"_meta":{"` + mcp.MetaSubscriptionID + `":` + string(m.Bytes(m.ID)) + `}`
+}
+
+// listenEnd is the graceful end of a listen (SUB-09).
+func listenEnd(m *framing.Message) bridge.Answer {
+	return bridge.Answer{Frame: bridge.ResultFrame(m.Bytes(m.ID), []byte(`{"resultType":"complete",`+listenMeta(m)+`}`)), Status: 200}
+}

@@ -1,0 +1,331 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"mcpbridge/bridge/era"
+	"mcpbridge/bridge/mcp"
+	"mcpbridge/framing"
+)
+
+// Message takes one message of the server. It is the Receiver's side of a connection.
+func (c *Conn) Message(m *framing.Message) {
+	switch m.Kind {
+	case framing.Result, framing.Error:
+		c.response(m)
+	case framing.Request:
+		c.request(m)
+	case framing.Notification:
+		c.notification(m)
+	}
+}
+
+// Malformed takes bytes that are no message. An array is unpacked (case 10). Something that carries the id of an open
+// request and claims to be JSON-RPC fails that request (FRM-13); anything else is junk and skipped (FRM-06).
+func (c *Conn) Malformed(raw []byte, err error) {
+	var se *framing.ScanError
+	if errors.As(err, &se) {
+		if se.Array && c.unpack(raw) {
+			return
+		}
+		if se.Code == mcp.CodeInvalidRequest && se.ID != nil && claimsJSONRPC(raw) {
+			if k := c.take(se.ID); k != nil {
+				c.spoil(k, se.Reason)
+				return
+			}
+		}
+	}
+	c.events.emit(Event{Server: c.name, Kind: EventJunk, Detail: string(raw[:min(len(raw), 200)]), Err: err})
+}
+
+func (c *Conn) unpack(raw []byte) bool {
+	parts, err := framing.SplitBatch(raw)
+	if err != nil || len(parts) == 0 {
+		return false
+	}
+	for _, p := range parts {
+		m, err := framing.Scan(p)
+		if err != nil {
+			var se *framing.ScanError
+			if errors.As(err, &se) && se.Array { // no arrays in arrays
+				err = errors.New("array inside an array")
+			}
+			c.Malformed(p, err)
+			continue
+		}
+		c.Message(m)
+	}
+	return true
+}
+
+func claimsJSONRPC(raw []byte) bool {
+	raw = bytes.TrimSpace(raw)
+	if !framing.IsObject(raw) {
+		return false
+	}
+	v, _ := framing.Lookup(raw, framing.Members(raw, framing.Span{Start: 0, End: uint32(len(raw))}), "jsonrpc")
+	return v.OK() && string(raw[v.Start:v.End]) == `"2.0"`
+}
+
+func (c *Conn) spoil(k *call, why string) {
+	c.events.emit(Event{Server: c.name, Kind: EventViolation, Detail: "invalid answer: " + why})
+	k.fail(&Error{Code: mcp.CodeInternal, Reason: ReasonPeerProtocolError,
+		Message: "server " + c.name + " sent an invalid answer: " + why})
+}
+
+// take removes the call a response's raw id names. An id that comes back as a string is accepted (translation 4.1). An
+// error without id is the answer while exactly one request of the bridge's own is open and nothing else (VER-25).
+func (c *Conn) take(id []byte) *call {
+	n, quoted := parseID(id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(id) == 0 && c.phase != open && len(c.calls) == 1 {
+		n = c.lastID
+	}
+	k := c.calls[n]
+	if k == nil {
+		return nil
+	}
+	delete(c.calls, n)
+	c.forgetQuestionsLocked(k)
+	if quoted {
+		c.events.emit(Event{Server: c.name, Kind: EventViolation, Detail: "response id came back as a string"})
+	}
+	return k
+}
+
+// parseID reads one of our own ids; 0 for anything else.
+func parseID(raw []byte) (n int64, quoted bool) {
+	if len(raw) > 2 && raw[0] == '"' && raw[len(raw)-1] == '"' {
+		raw, quoted = raw[1:len(raw)-1], true
+	}
+	if len(raw) == 0 || len(raw) > 18 {
+		return 0, quoted
+	}
+	for _, d := range raw {
+		if d < '0' || d > '9' {
+			return 0, quoted
+		}
+		n = n*10 + int64(d-'0')
+	}
+	return n, quoted
+}
+
+func (c *Conn) response(m *framing.Message) {
+	k := c.take(m.Bytes(m.ID))
+	switch {
+	case k == nil: // late, unknown or already answered: ignored (CAN-05)
+	case k.ex == nil:
+		k.reply <- m
+	default:
+		k.ex.Sink.Finish(c.answer(k.ex, m))
+	}
+}
+
+// answer turns the server's response into the client's.
+func (c *Conn) answer(ex *Exchange, m *framing.Message) Answer {
+	id := ex.Message.Bytes(ex.Message.ID)
+	if m.Kind == framing.Error {
+		em := era.ErrorMap{From: c.facts.Era, To: ex.Era, Method: ex.Method, ID: id, ClientVersion: ex.Version,
+			BackVersion: c.facts.Version, URI: ex.Message.Bytes(ex.Message.Param("uri"))}
+		if ex.Era == mcp.Modern {
+			em.Capabilities = ex.Message.Bytes(ex.Message.MetaMember(mcp.MetaClientCapabilities))
+		}
+		edits, status := em.Edits(m)
+		return Answer{Frame: framing.Rewrite(m.Raw, edits), Status: status}
+	}
+	edits, err := c.resultEdits(ex, id, m)
+	if err != nil {
+		c.events.emit(Event{Server: c.name, Kind: EventViolation, Detail: "invalid result of " + ex.Method, Err: err})
+		e := &Error{Code: mcp.CodeInternal, Reason: ReasonPeerProtocolError, ID: id,
+			Message: "server " + c.name + " sent an invalid result: " + err.Error()}
+		return Answer{Frame: framing.Whole(e.Body(ex.Era == mcp.Legacy)), Status: 200}
+	}
+	return Answer{Frame: framing.Rewrite(m.Raw, edits), Status: 200}
+}
+
+func (c *Conn) resultEdits(ex *Exchange, id []byte, m *framing.Message) ([]framing.Edit, error) {
+	if ex.Method == mcp.Discover && c.facts.Era == mcp.Modern && ex.Era == mcp.Modern {
+		return era.RelayDiscover(m, id)
+	}
+	r := era.Result{From: c.facts.Era, To: ex.Era, Method: ex.Method, ID: id, ClientVersion: ex.Version,
+		BackVersion: c.facts.Version, MayAsk: ex.Era == mcp.Modern && ex.Traits.MayAsk}
+	if c.facts.Era == mcp.Legacy {
+		r.ServerInfo = c.facts.Hello.ServerInfo
+		r.Exclusive = ex.Era == mcp.Legacy && ex.Version == c.facts.Version
+	}
+	if ex.Method == mcp.ToolsList {
+		r.Tools = c.tools
+	}
+	if ex.Method == mcp.Listen && ex.Era == mcp.Modern && m.MetaMember(mcp.MetaSubscriptionID).OK() {
+		return c.listenResultEdits(r, id, m)
+	}
+	return r.Edits(m)
+}
+
+// listenResultEdits restores the client's subscription id in the graceful end of a listen (SUB-05, SUB-09).
+func (c *Conn) listenResultEdits(r era.Result, id []byte, m *framing.Message) ([]framing.Edit, error) {
+	edits, err := r.Edits(m)
+	if err != nil {
+		return nil, err
+	}
+	return append(edits, framing.Edit{At: m.MetaMember(mcp.MetaSubscriptionID), New: id}), nil
+}
+
+func (c *Conn) request(m *framing.Message) {
+	c.mu.Lock()
+	ph := c.phase
+	modern := ph == open && c.facts.Era == mcp.Modern
+	c.mu.Unlock()
+	switch {
+	case modern: // a response would break FRM-15 for us (FRM-16)
+		c.events.emit(Event{Server: c.name, Kind: EventViolation, Detail: "modern server sent request " + m.MethodName()})
+	case ph != probing && m.MethodIs(mcp.Ping):
+		c.reply(ResultFrame(m.Bytes(m.ID), []byte(`{}`)))
+	case ph == open:
+		c.h.ServerRequest(c, m)
+	}
+}
+
+func (c *Conn) notification(m *framing.Message) {
+	c.mu.Lock()
+	ph := c.phase
+	c.mu.Unlock()
+	switch {
+	case ph != open:
+	case m.MethodIs(mcp.Progress):
+		c.progress(m)
+	case c.facts.Era == mcp.Modern && m.MetaMember(mcp.MetaSubscriptionID).OK():
+		c.subscribed(m)
+	default:
+		c.h.ServerNotification(c, m)
+	}
+}
+
+// progress routes a progress notification to the request that asked for it, with the client's token, as long as it
+// grows (PRG-02, PRG-03, PRG-04).
+func (c *Conn) progress(m *framing.Message) {
+	n, _ := parseID(m.Bytes(m.Param(mcp.MetaProgressToken)))
+	value, err := strconv.ParseFloat(string(m.Bytes(m.Param("progress"))), 64)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	k := c.calls[n]
+	if k == nil || k.ex == nil || k.token == nil || k.moved && value <= k.progress {
+		c.mu.Unlock()
+		return
+	}
+	k.progress, k.moved = value, true
+	c.extendLocked(k)
+	c.mu.Unlock()
+	k.ex.Sink.Notify(framing.Rewrite(m.Raw, era.ProgressEdits(m, k.token)), "progress")
+}
+
+// subscribed routes what a modern server sends for a listen, by the subscription id alone (STD-09, SUB-06).
+func (c *Conn) subscribed(m *framing.Message) {
+	n, _ := parseID(m.Bytes(m.MetaMember(mcp.MetaSubscriptionID)))
+	c.mu.Lock()
+	k := c.calls[n]
+	c.mu.Unlock()
+	switch {
+	case k == nil || !k.endless:
+		c.events.emit(Event{Server: c.name, Kind: EventDropped, Detail: m.MethodName()})
+	case k.ex != nil:
+		edits := era.SubscriptionEdits(m, k.ex.Message.Bytes(k.ex.Message.ID))
+		k.ex.Sink.Notify(framing.Rewrite(m.Raw, edits), notifyKey(m))
+	}
+	c.h.ServerNotification(c, m)
+}
+
+// notifyKey is what makes two notifications mergeable: the method, and the URI of a resource update.
+func notifyKey(m *framing.Message) string {
+	switch {
+	case m.MethodIs(mcp.ResourcesUpdated):
+		return mcp.ResourcesUpdated + " " + string(m.Bytes(m.Param("uri")))
+	case m.MethodIs(mcp.ToolsListChanged), m.MethodIs(mcp.PromptsListChanged), m.MethodIs(mcp.ResourcesListChanged):
+		return m.MethodName()
+	}
+	return ""
+}
+
+// Youngest returns the most recent open exchange that fits, nil if there is none, and how many fit (translation 5.10).
+func (c *Conn) Youngest(fits func(*Exchange) bool) (ex *Exchange, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, n := c.youngestLocked(fits)
+	if k == nil {
+		return nil, 0
+	}
+	return k.ex, n
+}
+
+func (c *Conn) youngestLocked(fits func(*Exchange) bool) (young *call, n int) {
+	for _, k := range c.calls {
+		if k.ex == nil || !fits(k.ex) {
+			continue
+		}
+		n++
+		if young == nil || k.id > young.id {
+			young = k
+		}
+	}
+	return young, n
+}
+
+// Question registers a request of the server that is put to a client, for the exchange it belongs to or nil. While it
+// is open the exchange has no deadline.
+func (c *Conn) Question(id []byte, ex *Exchange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
+	}
+	var of *call
+	if ex != nil {
+		of, _ = c.youngestLocked(func(e *Exchange) bool { return e == ex })
+	}
+	if of != nil {
+		of.asks++
+	}
+	c.questions[string(id)] = of
+}
+
+// Answer sends a client's answer to a question. It reports false when the question is not open any more.
+func (c *Conn) Answer(id []byte, f framing.Frame) bool {
+	c.mu.Lock()
+	of, ok := c.questions[string(id)]
+	delete(c.questions, string(id))
+	if of != nil {
+		of.asks--
+		c.extendLocked(of)
+	}
+	c.mu.Unlock()
+	if ok {
+		c.reply(f)
+	}
+	return ok
+}
+
+// Refuse answers a request of the server with an error of the bridge.
+func (c *Conn) Refuse(m *framing.Message, code int, msg string) {
+	e := &Error{Code: code, Message: msg, ID: m.Bytes(m.ID)}
+	c.reply(framing.Whole(e.Body(true)))
+}
+
+// reply sends an answer without ever holding up the reading goroutine for long.
+func (c *Conn) reply(f framing.Frame) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	_ = c.up.Send(ctx, f)
+}
+
+// ResultFrame is a response that carries a result object for a raw id.
+func ResultFrame(id, result []byte) framing.Frame {
+	b := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"result":`...)
+	return framing.Whole(append(append(b, result...), '}'))
+}

@@ -1,0 +1,297 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"mcpbridge/bridge/era"
+	"mcpbridge/bridge/mcp"
+	"mcpbridge/framing"
+)
+
+// Back opens connections to one server, one at a time.
+type Back interface {
+	// Open starts the server if it does not run and establishes a connection, in the era wanted if the server has it
+	// (design decision 17). It returns once the handshake is done.
+	Open(ctx context.Context, o OpenOptions) (*Conn, error)
+	// Halt ends the server; a later Open starts it anew.
+	Halt(ctx context.Context) error
+	// Close ends the server for good.
+	Close(ctx context.Context) error
+}
+
+// OpenOptions say how a connection is to be established.
+type OpenOptions struct {
+	Want   mcp.Era
+	Params []byte // params object of initialize, should the connection be opened in the legacy era
+	// HoldInitialized leaves notifications/initialized to the client whose handshake this is (translation 2.3).
+	HoldInitialized bool
+	Conn            ConnConfig
+}
+
+// LinkConfig describes a link.
+type LinkConfig struct {
+	Name   string // of the server
+	Want   mcp.Era
+	Params []byte // see OpenOptions
+	// Exclusive links belong to one legacy session: messages without an owner are that session's, and nothing is
+	// filtered between legacy peers (design section 8).
+	Exclusive bool
+	Back      Back
+	Limits    Limits
+	Events    EventFunc
+	Mirror    MirrorRules
+}
+
+// Link is one running relation to a server. It opens the server when a message needs it, opens it again after it died,
+// and then restores what the clients established: the handshake, the log level, the subscriptions (STD-05).
+//
+//	        Conn            handshake done
+//	idle ─────────▶ opening ─────────────▶ live
+//	 ▲                 │ failed              │ server ended, Halt
+//	 └─────────────────┴─────────────────────┘        Close: any ─▶ closed
+type Link struct {
+	cfg    LinkConfig
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wg     sync.WaitGroup
+
+	mu          sync.Mutex
+	conn        *Conn
+	opening     *opening
+	sessions    []Session
+	state       linkState
+	opened      int // connections opened so far
+	lastUse     time.Time
+	closed      bool
+	catalog     catalog
+	initialized bool // the client of an exclusive link has finished its handshake
+}
+
+// linkState is what must be restored on a new connection.
+type linkState struct {
+	level  mcp.Level             // sent to the server, NoLevel if none was
+	levels map[Session]mcp.Level // wanted by sessions of a shared link
+	subs   map[string][]Session  // raw URI -> who subscribed
+}
+
+type opening struct {
+	done chan struct{}
+	conn *Conn
+	err  error
+}
+
+var errLinkClosed = errors.New("link is closed")
+
+// NewLink returns a link that has not been opened yet. ctx bounds its life.
+func NewLink(ctx context.Context, cfg LinkConfig) *Link {
+	cfg.Limits = cfg.Limits.WithDefaults()
+	l := &Link{cfg: cfg, lastUse: time.Now(),
+		state: linkState{level: mcp.NoLevel, levels: map[Session]mcp.Level{}, subs: map[string][]Session{}}}
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	return l
+}
+
+// Name is the name of the server.
+func (l *Link) Name() string { return l.cfg.Name }
+
+// Conn returns the live connection, opening one if there is none. Concurrent callers wait for the same opening.
+func (l *Link) Conn(ctx context.Context) (*Conn, *Error) {
+	l.mu.Lock()
+	l.lastUse = time.Now()
+	if l.closed {
+		l.mu.Unlock()
+		return nil, Unavailable("server " + l.cfg.Name + " is being stopped").Because(errLinkClosed)
+	}
+	if c := l.conn; c != nil {
+		l.mu.Unlock()
+		return c, nil
+	}
+	op := l.opening
+	if op == nil {
+		op = &opening{done: make(chan struct{})}
+		l.opening = op
+		l.wg.Go(func() { l.open(op) })
+	}
+	l.mu.Unlock()
+	select {
+	case <-op.done:
+		if op.err != nil {
+			return nil, Unavailable("server " + l.cfg.Name + " is not available: " + op.err.Error()).Because(op.err)
+		}
+		return op.conn, nil
+	case <-ctx.Done():
+		return nil, Unavailable("gave up waiting for server " + l.cfg.Name + " to start").Because(context.Cause(ctx))
+	}
+}
+
+// Live returns the live connection, nil if there is none. It opens nothing.
+func (l *Link) Live() *Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn
+}
+
+// Halt ends the server; the next message starts it anew.
+func (l *Link) Halt(ctx context.Context) error { return l.cfg.Back.Halt(ctx) }
+
+func (l *Link) open(op *opening) {
+	defer close(op.done)
+	ctx, stop := context.WithTimeoutCause(l.ctx, l.cfg.Limits.Start, startTimeout(l.cfg.Limits.Start))
+	defer stop()
+	l.mu.Lock()
+	again := l.opened > 0
+	hold := l.cfg.Exclusive && !l.initialized
+	l.mu.Unlock()
+	c, err := l.cfg.Back.Open(ctx, OpenOptions{Want: l.cfg.Want, Params: l.cfg.Params, HoldInitialized: hold,
+		Conn: ConnConfig{Name: l.cfg.Name, Handler: l, Limits: l.cfg.Limits, Events: l.cfg.Events,
+			Tools: l.cfg.Mirror.rewriter(l.cfg.Name, l.cfg.Events)}})
+	if err == nil && again {
+		l.restore(ctx, c)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.opening = nil
+	op.conn, op.err = c, err
+	if err != nil {
+		if ctx.Err() != nil {
+			op.err = errors.Join(context.Cause(ctx), err)
+		}
+		return
+	}
+	l.opened++
+	if c.Err() == nil {
+		l.conn = c
+	}
+	l.cfg.Events.emit(Event{Server: l.cfg.Name, Kind: EventOpened, Detail: string(c.Facts().Version)})
+}
+
+type startTimeout time.Duration
+
+func (t startTimeout) Error() string {
+	return "it was not ready within " + time.Duration(t).String() + " (setting startTimeout)"
+}
+
+// restore brings a fresh connection to the state the clients know, and tells them that things may have changed while the
+// server was away (STD-05, SUB-16).
+func (l *Link) restore(ctx context.Context, c *Conn) {
+	if c.Facts().Era != mcp.Legacy {
+		return
+	}
+	l.mu.Lock()
+	level := l.state.level
+	uris := make([]string, 0, len(l.state.subs))
+	for uri := range l.state.subs {
+		uris = append(uris, uri)
+	}
+	l.mu.Unlock()
+	if level != mcp.NoLevel {
+		_, _ = c.RoundTrip(ctx, mcp.SetLevel, []byte(`{"level":"`+level.String()+`"}`))
+	}
+	for _, uri := range uris {
+		_, _ = c.RoundTrip(ctx, mcp.ResourcesSubscribe, []byte(`{"uri":`+uri+`}`))
+	}
+	caps := c.Facts().Hello.Capabilities
+	for _, k := range [...]struct{ capability, method string }{
+		{"tools", mcp.ToolsListChanged}, {"prompts", mcp.PromptsListChanged}, {"resources", mcp.ResourcesListChanged},
+	} {
+		if era.HasCapability(caps, k.capability, "listChanged") {
+			l.broadcast(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+k.method+`"}`)), k.method)
+		}
+	}
+	for _, uri := range uris {
+		l.updated(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+mcp.ResourcesUpdated+`","params":{"uri":`+uri+`}}`)), uri)
+	}
+}
+
+// Closed forgets a connection that ended; the next message opens another.
+func (l *Link) Closed(c *Conn, err error) {
+	l.mu.Lock()
+	if l.conn == c {
+		l.conn = nil
+	}
+	sessions := slices.Clone(l.sessions)
+	l.mu.Unlock()
+	for _, s := range sessions {
+		s.ConnClosed(c)
+	}
+	l.cfg.Events.emit(Event{Server: l.cfg.Name, Kind: EventClosed, Err: err})
+}
+
+// Attach adds a legacy session to the link, Detach removes it and what it held.
+func (l *Link) Attach(s Session) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sessions = append(l.sessions, s)
+}
+
+// Detach removes a legacy session and releases its subscriptions and log level.
+func (l *Link) Detach(s Session) {
+	l.mu.Lock()
+	l.sessions = slices.DeleteFunc(l.sessions, func(o Session) bool { return o == s })
+	delete(l.state.levels, s)
+	var free []string
+	for uri, who := range l.state.subs {
+		if who = slices.DeleteFunc(who, func(o Session) bool { return o == s }); len(who) == 0 {
+			delete(l.state.subs, uri)
+			free = append(free, uri)
+		} else {
+			l.state.subs[uri] = who
+		}
+	}
+	c := l.conn
+	l.lastUse = time.Now()
+	l.mu.Unlock()
+	if c == nil || l.cfg.Exclusive || len(free) == 0 {
+		return
+	}
+	l.background(func(ctx context.Context) {
+		for _, uri := range free {
+			_, _ = c.RoundTrip(ctx, mcp.ResourcesUnsubscribe, []byte(`{"uri":`+uri+`}`))
+		}
+	})
+}
+
+// background runs a short best-effort job that the link waits for when it is closed.
+func (l *Link) background(f func(context.Context)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
+	l.wg.Go(func() {
+		ctx, stop := context.WithTimeout(l.ctx, 5*time.Second)
+		defer stop()
+		f(ctx)
+	})
+}
+
+// Idle reports since when nothing needs the link: no open request, no session. ok is false while something does.
+func (l *Link) Idle() (since time.Time, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.opening != nil || len(l.sessions) > 0 || l.conn != nil && l.conn.Busy() > 0 {
+		return time.Time{}, false
+	}
+	return l.lastUse, true
+}
+
+// Close ends the server and everything the link started, within ctx.
+func (l *Link) Close(ctx context.Context) error {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.cancel(errLinkClosed)
+	err := l.cfg.Back.Close(ctx)
+	done := make(chan struct{})
+	go func() { l.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = errors.Join(err, ctx.Err())
+	}
+	return err
+}

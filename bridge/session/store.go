@@ -1,0 +1,174 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"sync"
+	"time"
+
+	"mcpbridge/bridge"
+	"mcpbridge/bridge/mcp"
+)
+
+// Config bounds a store.
+type Config struct {
+	// Sessions is how many sessions may be open at once; one more is refused with 429. Default 1,000.
+	Sessions int
+	// Idle is how long a session may lie still before it ends (HTTP-L-33). Default 30 minutes.
+	Idle time.Duration
+	// Session are the limits of each session.
+	Session Limits
+	// Ended is called once for every session that ends, for whatever reason, outside all locks.
+	Ended func(*Session)
+}
+
+// Store holds the sessions of all endpoints of a bridge, or of one.
+type Store struct {
+	cfg  Config
+	mu   sync.Mutex
+	byID map[string]*Session
+	stop bool
+}
+
+// NewStore returns an empty store.
+func NewStore(cfg Config) *Store {
+	if cfg.Sessions == 0 {
+		cfg.Sessions = 1000
+	}
+	if cfg.Idle == 0 {
+		cfg.Idle = 30 * time.Minute
+	}
+	cfg.Session = cfg.Session.withDefaults()
+	return &Store{cfg: cfg, byID: map[string]*Session{}}
+}
+
+// Reserve checks that another session may be opened, before a server is started for it.
+func (st *Store) Reserve() *bridge.Error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	switch {
+	case st.stop:
+		return &bridge.Error{Status: 503, Code: mcp.CodeInternal, Reason: bridge.ReasonStopping, Message: "the bridge is stopping", Retry: 1}
+	case len(st.byID) >= st.cfg.Sessions:
+		return &bridge.Error{Status: 429, Code: mcp.CodeInternal, Reason: bridge.ReasonSessionLimit, Retry: 10,
+			Message: "too many sessions are open; end one with DELETE, or raise limits.sessions"}
+	}
+	return nil
+}
+
+// New returns a session that is not yet in the store, so that it can be attached to its link before the handshake.
+// exclusive tells that the link serves nobody else.
+func (st *Store) New(p bridge.Principal, link *bridge.Link, exclusive bool) *Session {
+	return &Session{id: newID(), principal: p, link: link, exclusive: exclusive, limits: st.cfg.Session, level: mcp.NoLevel,
+		asks: map[string]*ask{}, used: time.Now()}
+}
+
+// Add completes a session with its handshake and puts it into the store.
+func (st *Store) Add(s *Session, h Hello) *bridge.Error {
+	if err := st.Reserve(); err != nil {
+		return err
+	}
+	s.hello = h
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.byID[s.id] = s
+	return nil
+}
+
+// newID returns 192 random bits in visible ASCII (HTTP-L-18, SEC-02).
+func newID() string {
+	var b [24]byte
+	_, _ = rand.Read(b[:])
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// Find returns the live session of that id if it belongs to the principal; a session of another principal does not exist
+// for this one (HTTP-L-29).
+func (st *Store) Find(id string, p bridge.Principal) *Session {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	s := st.byID[id]
+	if s == nil || s.principal != p {
+		return nil
+	}
+	return s
+}
+
+// Remove ends a session.
+func (st *Store) Remove(s *Session) {
+	st.mu.Lock()
+	known := st.byID[s.id] == s
+	delete(st.byID, s.id)
+	st.mu.Unlock()
+	if known {
+		st.end(s)
+	}
+}
+
+func (st *Store) end(s *Session) {
+	s.mu.Lock()
+	s.ended = true
+	open := append([]*bridge.Stream(nil), s.standing...)
+	for _, k := range s.streams {
+		open = append(open, k.stream)
+	}
+	s.backlog, s.streams, s.standing = nil, nil, nil
+	s.mu.Unlock()
+	for _, o := range open {
+		o.Close()
+	}
+	if st.cfg.Ended != nil {
+		st.cfg.Ended(s)
+	}
+}
+
+// Len is the number of open sessions.
+func (st *Store) Len() int {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return len(st.byID)
+}
+
+// Run ends idle sessions until ctx ends.
+func (st *Store) Run(ctx context.Context) {
+	t := time.NewTicker(max(st.cfg.Idle/20, time.Second))
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-t.C:
+			st.sweep(now)
+		}
+	}
+}
+
+func (st *Store) sweep(now time.Time) {
+	var idle []*Session
+	st.mu.Lock()
+	for _, s := range st.byID {
+		s.mu.Lock()
+		s.trimLocked(now)
+		s.mu.Unlock()
+		if since, ok := s.idleSince(); ok && now.Sub(since) >= st.cfg.Idle {
+			idle = append(idle, s)
+		}
+	}
+	st.mu.Unlock()
+	for _, s := range idle {
+		st.Remove(s)
+	}
+}
+
+// Close refuses new sessions and ends all open ones.
+func (st *Store) Close() {
+	st.mu.Lock()
+	st.stop = true
+	all := st.byID
+	st.byID = map[string]*Session{}
+	st.mu.Unlock()
+	for _, s := range all {
+		st.end(s)
+	}
+}

@@ -1,0 +1,216 @@
+package bridge
+
+import (
+	"sync"
+
+	"mcpbridge/framing"
+)
+
+// OutKind tells what an outgoing message is.
+type OutKind uint8
+
+const (
+	OutNote  OutKind = iota // a notification
+	OutAsk                  // a request of the server
+	OutFinal                // an answer
+)
+
+// Outgoing is one message on its way to a client. Seq counts the messages of a stream from 1.
+type Outgoing struct {
+	Frame  framing.Frame
+	Kind   OutKind
+	Status int
+	Seq    int64
+	Key    string // of a notification, see Sink
+}
+
+// StreamLimits bound a stream. Zero values mean the defaults.
+type StreamLimits struct {
+	// Unsent is how many bytes of notifications may wait for a slow reader. Above it the newest notification is
+	// dropped (progress and changes are merged first); answers and questions always stay. Default 4 MiB.
+	Unsent int
+	// Merge is the number of waiting messages from which notifications of one key replace each other. Default 32.
+	Merge int
+	// Replay is how many bytes of sent messages are kept for a client that resumes; 0 keeps none.
+	Replay int
+}
+
+// Stream is what a client still has to be sent for one exchange, or for several of one batch, or for a session's own
+// messages: a bounded, ordered mailbox between the goroutine that reads the server and the one that writes to the client.
+// It implements Sink.
+type Stream struct {
+	ID string // event id prefix; "" while nobody can resume it
+
+	limits  StreamLimits
+	wake    chan struct{}
+	mu      sync.Mutex
+	out     []Outgoing
+	first   [1]Outgoing
+	next    int // index in out of the first message not taken yet
+	seq     int64
+	unsent  int // bytes not taken
+	kept    int // bytes taken and kept
+	finals  int // answers still to come; < 0: a stream without end
+	closed  bool
+	dropped int
+}
+
+// NewStream returns a stream that ends after so many answers; 0 means a stream that ends only when closed.
+func NewStream(finals int, l StreamLimits) *Stream {
+	l.Unsent, l.Merge = or(l.Unsent, 4<<20), or(l.Merge, 32)
+	if finals == 0 {
+		finals = -1
+	}
+	s := &Stream{limits: l, wake: make(chan struct{}, 1), finals: finals}
+	s.out = s.first[:0]
+	return s
+}
+
+// Notify implements Sink.
+func (s *Stream) Notify(f framing.Frame, key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over() {
+		return
+	}
+	if key != "" && len(s.out)-s.next >= s.limits.Merge && s.mergeLocked(f, key) {
+		return
+	}
+	if s.unsent+f.Len() > s.limits.Unsent && len(s.out) > s.next {
+		s.dropped++
+		return
+	}
+	s.putLocked(Outgoing{Frame: f, Kind: OutNote, Key: key})
+}
+
+func (s *Stream) over() bool { return s.finals == 0 || s.closed }
+
+func (s *Stream) mergeLocked(f framing.Frame, key string) bool {
+	for i := len(s.out) - 1; i >= s.next; i-- {
+		if s.out[i].Key == key {
+			s.unsent += f.Len() - s.out[i].Frame.Len()
+			s.out[i].Frame = f
+			return true
+		}
+	}
+	return false
+}
+
+// Ask implements Sink.
+func (s *Stream) Ask(f framing.Frame) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over() {
+		s.putLocked(Outgoing{Frame: f, Kind: OutAsk})
+	}
+}
+
+// Finish implements Sink.
+func (s *Stream) Finish(a Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over() {
+		return
+	}
+	if s.finals > 0 {
+		s.finals--
+	}
+	s.putLocked(Outgoing{Frame: a.Frame, Kind: OutFinal, Status: a.Status})
+}
+
+func (s *Stream) putLocked(o Outgoing) {
+	s.seq++
+	o.Seq = s.seq
+	s.out = append(s.out, o)
+	s.unsent += o.Frame.Len()
+	s.signal()
+}
+
+func (s *Stream) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Wake has an element when there may be something to take.
+func (s *Stream) Wake() <-chan struct{} { return s.wake }
+
+// Take returns what has not been taken yet. last reports that nothing will follow.
+func (s *Stream) Take() (batch []Outgoing, last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	batch = s.out[s.next:len(s.out):len(s.out)]
+	s.unsent = 0
+	if s.limits.Replay == 0 {
+		s.out, s.next = nil, 0
+	} else {
+		s.keepLocked(batch)
+	}
+	return batch, s.over()
+}
+
+// keepLocked keeps what was just taken for a replay, and forgets the oldest beyond the limit.
+func (s *Stream) keepLocked(batch []Outgoing) {
+	for i := range batch {
+		s.kept += batch[i].Frame.Len()
+	}
+	s.next = len(s.out)
+	cut := 0
+	for cut < s.next && s.kept > s.limits.Replay {
+		s.kept -= s.out[cut].Frame.Len()
+		cut++
+	}
+	s.out = append([]Outgoing(nil), s.out[cut:]...)
+	s.next -= cut
+}
+
+// Rewind makes everything after message seq available again, as far as it is kept.
+func (s *Stream) Rewind(seq int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.next > 0 && s.out[s.next-1].Seq > seq {
+		s.next--
+		s.kept -= s.out[s.next].Frame.Len()
+		s.unsent += s.out[s.next].Frame.Len()
+	}
+	s.signal()
+}
+
+// Unsend takes back what has not been taken by a reader. The stream stays open.
+func (s *Stream) Unsend() []Outgoing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rest := append([]Outgoing(nil), s.out[s.next:]...)
+	s.out, s.unsent = s.out[:s.next], 0
+	return rest
+}
+
+// Close ends the stream: later messages are dropped.
+func (s *Stream) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.signal()
+}
+
+// Over reports whether the stream has ended.
+func (s *Stream) Over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over()
+}
+
+// Size is the number of bytes the stream holds.
+func (s *Stream) Size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unsent + s.kept
+}
+
+// Dropped is the number of notifications a slow reader has cost.
+func (s *Stream) Dropped() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dropped
+}
