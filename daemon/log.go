@@ -1,0 +1,88 @@
+package daemon
+
+import (
+	"log"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcpbridge/bridge"
+	"mcpbridge/bridge/front"
+	"mcpbridge/procman"
+)
+
+// noisy is how many lines a second one server may add to the log for each kind of noise.
+const noisy = 50
+
+// serverLogger turns what happens around one server into log lines.
+type serverLogger struct {
+	log   zerolog.Logger
+	noise zerolog.Logger
+}
+
+func (d *Daemon) serverLog(name string) *serverLogger {
+	l := d.log.With().Str("server", name).Logger()
+	return &serverLogger{log: l, noise: l.Sample(&zerolog.BurstSampler{Burst: noisy, Period: time.Second})}
+}
+
+// stderr takes a line a server wrote to its stderr, which is no evidence of failure (STD-07).
+func (s *serverLogger) stderr(line []byte) {
+	s.noise.Info().Str("stderr", strings.ToValidUTF8(string(line), "\uFFFD")).Send()
+}
+
+// process takes an event of a server's supervisor.
+func (s *serverLogger) process(e procman.Event) {
+	ev := s.log.Info()
+	if e.Name == procman.EventCrashed || e.Name == procman.EventStartFailed || e.Err != nil {
+		ev = s.log.Warn()
+	}
+	if e.Pid != 0 {
+		ev = ev.Int("pid", e.Pid)
+	}
+	if e.Exit != nil {
+		ev = ev.Str("exit", e.Exit.String())
+	}
+	if e.Delay > 0 {
+		ev = ev.Dur("retry_in_ms", e.Delay)
+	}
+	ev.Err(e.Err).Msg("process " + e.Name)
+}
+
+// event takes an event of the core. What a server prints beside the protocol is shown, a few lines a second.
+func (s *serverLogger) event(e bridge.Event) {
+	ev := s.noise.Debug()
+	switch e.Kind {
+	case bridge.EventOpened, bridge.EventClosed:
+		ev = s.log.Debug()
+	case bridge.EventJunk, bridge.EventViolation, bridge.EventTool, bridge.EventTimeout:
+		ev = s.noise.Warn()
+	}
+	ev.Str("kind", string(e.Kind)).Str("detail", e.Detail).Err(e.Err).Send()
+}
+
+// record writes one line for each request that was answered.
+func (d *Daemon) record(r front.Record) {
+	ev := d.log.Debug()
+	if r.Err != nil && r.Err.Code != 0 {
+		ev = d.log.Info().Str("error", r.Err.Message).Int("code", r.Err.Code)
+		if cause := r.Err.Unwrap(); cause != nil {
+			ev = ev.AnErr("cause", cause)
+		}
+	}
+	if !ev.Enabled() {
+		return
+	}
+	ev.Str("server", r.Server).Str("verb", r.Verb).Str("method", r.Method).Stringer("era", r.Era).Int("status", r.Status).
+		Bool("stream", r.Stream).Dur("ms", r.Took).Msg("request")
+}
+
+// serverLog takes what net/http complains about: broken clients, at debug.
+func serverLog(l zerolog.Logger) *log.Logger { return log.New(debugWriter{l}, "", 0) }
+
+type debugWriter struct{ l zerolog.Logger }
+
+func (w debugWriter) Write(p []byte) (int, error) {
+	w.l.Debug().Msg(strings.TrimSpace(string(p)))
+	return len(p), nil
+}
