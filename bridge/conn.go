@@ -39,6 +39,9 @@ func (f *Facts) Capabilities() []byte {
 	return f.Hello.Capabilities
 }
 
+// crowd is the number of open requests above which requests are likely to come in bursts.
+const crowd = 4
+
 type phase uint8
 
 const (
@@ -84,6 +87,7 @@ type call struct {
 	deadline time.Time
 	asks     int  // questions of the server waiting for a human: no deadline meanwhile (CAN-12)
 	endless  bool // a listen: no deadline at all
+	crowd    bool // many others were open when it was made
 }
 
 // ConnConfig says how to run a connection.
@@ -205,6 +209,7 @@ func (c *Conn) add(k *call) *Error {
 	c.lastID++
 	k.id = c.lastID
 	c.calls[k.id] = k
+	k.crowd = len(c.calls) > crowd
 	if !k.endless {
 		c.armLocked(k.deadline)
 	}
@@ -242,7 +247,7 @@ func (c *Conn) RoundTrip(ctx context.Context, method string, params []byte) (*fr
 	if err := c.add(k); err != nil {
 		return nil, err
 	}
-	if err := c.up.Send(ctx, ownRequest(k.id, method, params)); err != nil {
+	if err := c.up.Send(ctx, ownRequest(k.id, method, params), false); err != nil {
 		c.drop(k)
 		return nil, err
 	}
@@ -267,11 +272,11 @@ func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
 	if params != nil {
 		b = append(append(b, `,"params":`...), params...)
 	}
-	return c.up.Send(ctx, framing.Whole(append(b, '}')))
+	return c.up.Send(ctx, framing.Whole(append(b, '}')), false)
 }
 
 // Forward sends a message as it is.
-func (c *Conn) Forward(ctx context.Context, f framing.Frame) error { return c.up.Send(ctx, f) }
+func (c *Conn) Forward(ctx context.Context, f framing.Frame) error { return c.up.Send(ctx, f, false) }
 
 func ownRequest(id int64, method string, params []byte) framing.Frame {
 	b := strconv.AppendInt([]byte(`{"jsonrpc":"2.0","id":`), id, 10)

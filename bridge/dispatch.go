@@ -34,7 +34,7 @@ func (c *Conn) Dispatch(ctx context.Context, ex *Exchange) (Ticket, *Error) {
 	}
 	wait := &lazyTimeout{Context: ctx, d: c.limits.Timeout}
 	defer wait.stop()
-	if err := c.up.Send(wait, c.requestFrame(ex, k)); err != nil {
+	if err := c.up.Send(wait, c.requestFrame(ex, k), k.crowd); err != nil {
 		if !c.drop(k) {
 			return Ticket{c, k}, nil // it was answered meanwhile: the sink has it
 		}
@@ -150,7 +150,7 @@ func (c *Conn) Watch(ctx context.Context, params []byte) error {
 	if err := c.add(k); err != nil {
 		return err
 	}
-	if err := c.up.Send(ctx, ownRequest(k.id, mcp.Listen, params)); err != nil {
+	if err := c.up.Send(ctx, ownRequest(k.id, mcp.Listen, params), false); err != nil {
 		c.drop(k)
 		return err
 	}

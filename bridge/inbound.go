@@ -321,7 +321,7 @@ func (c *Conn) Refuse(m *framing.Message, code int, msg string) {
 func (c *Conn) reply(f framing.Frame) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
-	_ = c.up.Send(ctx, f)
+	_ = c.up.Send(ctx, f, false)
 }
 
 // ResultFrame is a response that carries a result object for a raw id.

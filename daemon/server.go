@@ -49,9 +49,9 @@ func (d *Daemon) endpoint(s *config.Server, budget *pool.Budget) *endpoint {
 
 func pinned(protocol string) mcp.Era {
 	switch protocol {
-	case config.ProtocolModern:
+	case "modern":
 		return mcp.Modern
-	case config.ProtocolLegacy:
+	case "legacy":
 		return mcp.Legacy
 	}
 	return mcp.EraUnknown

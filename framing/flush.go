@@ -1,6 +1,9 @@
 package framing
 
-import "io"
+import (
+	"io"
+	"runtime"
+)
 
 // writeDirect writes a small frame from the calling goroutine when nothing is queued or being written. What the stream does
 // not take at once goes to the head of the queue. The caller holds mu, which is released.
@@ -71,6 +74,7 @@ func (q *Writer) next() (c chunk, ok bool) {
 		}
 		q.mu.Unlock()
 		<-q.wake
+		runtime.Gosched() // frames that are about to be queued go into the same write
 	}
 }
 

@@ -62,7 +62,7 @@ func TestRewritePanics(t *testing.T) {
 func TestRewriteMemory(t *testing.T) {
 	const limit = 64 << 10
 	for _, size := range []int{limit, limit + 1} {
-		raw := []byte(`{"` + strings.Repeat("x", size-5) + `":1}`)
+		raw := []byte(`{"` + strings.Repeat("x", size-6) + `":1}`)
 		edits := []framing.Edit{at(2, 3, "y"), at(uint32(len(raw)-2), uint32(len(raw)-1), "2")}
 		f := framing.Rewrite(raw, edits)
 		want := bytes.Replace(bytes.Replace(raw, []byte("x"), []byte("y"), 1), []byte("1}"), []byte("2}"), 1)

@@ -70,7 +70,7 @@ func (r *Reader) Next() (line []byte, terminated bool, err error) {
 			return nil, false, r.err
 		}
 		if line != nil || err != nil {
-			return line, i >= 0, err
+			return line, i >= 0 && err == nil, err
 		}
 	}
 }

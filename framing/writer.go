@@ -72,7 +72,13 @@ func NewWriter(w io.Writer, limit int) *Writer {
 // while the frame would bring the queue above its limit, until there is room, ctx ends (the error is ctx.Err() and the frame is not
 // queued) or the Writer fails or is closed (that error). A frame larger than the limit is accepted by an empty queue. An
 // empty frame is ignored. The memory of the frame may be referred to until it is written, and not longer.
-func (q *Writer) Write(ctx context.Context, f Frame) error {
+func (q *Writer) Write(ctx context.Context, f Frame) error { return q.accept(ctx, f, q.try != nil) }
+
+// Queue is Write for a frame that others are likely to follow at once: it is left to the Writer's goroutine, which first
+// lets whoever is ready add to the same write.
+func (q *Writer) Queue(ctx context.Context, f Frame) error { return q.accept(ctx, f, false) }
+
+func (q *Writer) accept(ctx context.Context, f Frame, direct bool) error {
 	size := f.Len()
 	if size == 0 {
 		return nil
@@ -83,7 +89,7 @@ func (q *Writer) Write(ctx context.Context, f Frame) error {
 		return err
 	}
 	switch {
-	case q.try != nil && size <= directMax && q.idle():
+	case direct && size <= directMax && q.idle():
 		return q.writeDirect(f, size)
 	case len(q.waiting) == 0 && q.hasRoom(size):
 		q.enqueue(f, size)

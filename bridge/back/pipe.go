@@ -51,7 +51,12 @@ func (u *pipe) stop() {
 }
 
 // Send implements bridge.Upstream.
-func (u *pipe) Send(ctx context.Context, f framing.Frame) error { return u.w.Write(ctx, f) }
+func (u *pipe) Send(ctx context.Context, f framing.Frame, crowd bool) error {
+	if crowd {
+		return u.w.Queue(ctx, f)
+	}
+	return u.w.Write(ctx, f)
+}
 
 // Serve implements bridge.Upstream. The output is read to its end before the process counts as dead, so that an answer
 // written just before is not lost (case 12).

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"mcpbridge/config"
+)
+
+func newCheckCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Check a configuration file and print what it means",
+		Long: "check reads the configuration, prints it in full with secrets masked, and tells what is wrong.\n" +
+			"It exits with 3 if the file or one of its servers cannot be used.",
+		Args: atMost(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := g.config
+			if len(args) == 1 {
+				path = args[0]
+			}
+			if path == "" {
+				path = config.DefaultPath()
+			}
+			return check(cmd, path, g.json)
+		},
+	}
+}
+
+// checked is the outcome of a check, in the shape of `check --json`.
+type checked struct {
+	File     string        `json:"file"`
+	OK       bool          `json:"ok"`
+	Config   *config.Shown `json:"config,omitempty"`
+	Errors   []finding     `json:"errors"`
+	Warnings []finding     `json:"warnings"`
+}
+
+// finding is one error or warning. Line and Column are 1-based, 0 if the file as a whole is meant.
+type finding struct {
+	Server string `json:"server,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	Text   string `json:"text"`
+	full   string
+}
+
+func check(cmd *cobra.Command, path string, asJSON bool) error {
+	result := inspect(path)
+	print := result.printText
+	if asJSON {
+		print = result.printJSON
+	}
+	if err := print(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if !result.OK {
+		return &codedError{code: exitConfig, err: errors.New("the configuration has errors"), told: true}
+	}
+	return nil
+}
+
+func inspect(path string) checked {
+	result := checked{File: path, Errors: []finding{}, Warnings: []finding{}}
+	c, warnings, err := config.Load(path)
+	for _, w := range warnings {
+		result.Warnings = append(result.Warnings, finding{Line: w.Line, Column: w.Col, Text: w.Text, full: w.String()})
+	}
+	result.addErrors("", err)
+	if c != nil {
+		for i := range c.Servers {
+			result.addErrors(c.Servers[i].Name, c.Servers[i].Problem)
+		}
+		shown := c.Show()
+		result.Config = &shown
+	}
+	result.OK = len(result.Errors) == 0
+	return result
+}
+
+// addErrors takes err apart into findings.
+func (c *checked) addErrors(server string, err error) {
+	var list config.Errors
+	switch {
+	case err == nil:
+	case errors.As(err, &list):
+		for _, e := range list {
+			c.Errors = append(c.Errors, finding{Server: server, Line: e.Line, Column: e.Col, Text: e.Text, full: e.Error()})
+		}
+	default:
+		c.Errors = append(c.Errors, finding{Server: server, Text: err.Error(), full: "mcpbridge: " + err.Error()})
+	}
+}
+
+func (c checked) printJSON(out, _ io.Writer) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(c)
+}
+
+// printText prints the configuration to out and the findings to errOut.
+func (c checked) printText(out, errOut io.Writer) error {
+	for _, list := range [][]finding{c.Warnings, c.Errors} {
+		for _, f := range list {
+			if _, err := fmt.Fprintln(errOut, f.full); err != nil {
+				return err
+			}
+		}
+	}
+	if c.Config == nil {
+		return nil
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(c.Config)
+}

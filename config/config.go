@@ -1,0 +1,150 @@
+package config
+
+import (
+	"time"
+)
+
+// Defaults of the file. Sizes are bytes.
+const (
+	DefaultListen       = "127.0.0.1:8420"
+	DefaultBodyBytes    = 64 << 20
+	DefaultLineBytes    = 64 << 20
+	DefaultSessions     = 1000
+	DefaultProcesses    = 64
+	DefaultMaxProcesses = 8
+	DefaultIdleStop     = 10 * time.Minute
+	DefaultTimeout      = 5 * time.Minute
+	DefaultStartTimeout = time.Minute
+	DefaultLogMaxMB     = 10
+	DefaultLogKeep      = 5
+)
+
+// Config is a whole file after expansion and with defaults filled in.
+type Config struct {
+	Listen         []string // "host:port" on loopback or "unix:///path"
+	AllowedHosts   []string
+	AllowedOrigins []string
+	Limits         Limits
+	Log            Log
+	Servers        []Server // in the order of the file
+}
+
+// Limits bound what all servers together may use.
+type Limits struct {
+	BodyBytes int // longest HTTP body taken
+	LineBytes int // longest line of a stdio server taken
+	Sessions  int // legacy sessions open at once
+	Processes int // child processes alive at once
+}
+
+// Log says where the bridge's own log goes.
+type Log struct {
+	Level string // trace, debug, info, warn or error
+	File  string // "" for stderr
+	MaxMB int    // size at which a new file is begun
+	Keep  int    // old files kept
+}
+
+// Isolation values: who shares a link to the server. "" leaves it to the front: session behind legacy ones, principal
+// behind modern ones.
+const (
+	IsolationSession   = "session"
+	IsolationPrincipal = "principal"
+	IsolationShared    = "shared"
+	IsolationRequest   = "request"
+)
+
+// Server is one entry of mcpServers. Either Command or URL is set, unless Problem is.
+type Server struct {
+	Name       string // matches [A-Za-z0-9][A-Za-z0-9._-]{0,63}, as it is part of a URL; any text if Problem is set
+	Command    string
+	Args       []string
+	Env        map[string]string
+	Cwd        string
+	InheritEnv bool
+	Disabled   bool
+
+	URL       string
+	Headers   map[string]string
+	AllowHTTP bool // a plain http URL beyond loopback is meant
+
+	Isolation    string
+	Lazy         *bool // nil leaves it to the bridge
+	IdleStop     time.Duration
+	MaxProcesses int
+	Required     bool
+	Timeout      time.Duration // of one request
+	StartTimeout time.Duration // from the start of a process to its first answer
+	Protocol     string        // auto, modern or legacy
+	Restart      Restart
+	Mirror       map[string]map[string]string // tool, then property path, then header name without prefix
+	Cache        Cache
+	LogLevel     string // least severe MCP log level asked of the server
+
+	// Problem is why this entry cannot be used, nil if it can. It is an Errors.
+	Problem error
+
+	shown shown
+}
+
+// Restart is how a server that died is started again.
+type Restart struct {
+	Initial    time.Duration // first pause
+	Max        time.Duration // longest pause
+	ResetAfter time.Duration // uptime after which the pauses begin anew
+	Breaker    string        // "N/DURATION": after N deaths within the time nothing is started for Max
+}
+
+// Cache is the caching hint put on results of servers that give none (CCH-02).
+type Cache struct {
+	TTLMs int
+	Scope string // private or public
+}
+
+// shown keeps the text of members before expansion, so that a printed configuration holds no secrets.
+type shown struct {
+	command, cwd, url string
+	args              []string
+	offset            int // of the entry in the file
+}
+
+func newConfig() *Config {
+	return &Config{
+		Listen: []string{DefaultListen},
+		Limits: Limits{
+			BodyBytes: DefaultBodyBytes, LineBytes: DefaultLineBytes,
+			Sessions: DefaultSessions, Processes: DefaultProcesses,
+		},
+		Log: Log{Level: "info", MaxMB: DefaultLogMaxMB, Keep: DefaultLogKeep},
+	}
+}
+
+func newServer(name string) Server {
+	return Server{
+		Name:         name,
+		IdleStop:     DefaultIdleStop,
+		MaxProcesses: DefaultMaxProcesses,
+		Timeout:      DefaultTimeout,
+		StartTimeout: DefaultStartTimeout,
+		Protocol:     "auto",
+		Restart: Restart{
+			Initial: 500 * time.Millisecond, Max: 30 * time.Second, ResetAfter: 30 * time.Second, Breaker: "5/60s",
+		},
+		Cache:    Cache{Scope: "private"},
+		LogLevel: "info",
+	}
+}
+
+// ForCommand is the configuration of `serve -- COMMAND ARGS...`: one server named default. argv has at least one element;
+// nothing in it is expanded.
+func ForCommand(argv []string) *Config {
+	c := newConfig()
+	s := newServer("default")
+	s.Command, s.Args = argv[0], argv[1:]
+	s.shown = shown{command: s.Command, args: s.Args}
+	c.Servers = []Server{s}
+	return c
+}
+
+// ForDemo is the configuration of `serve` with nothing configured: the demo server of the program at path self.
+func ForDemo(self string) *Config { return ForCommand([]string{self, "demo-server"}) }

@@ -1,0 +1,114 @@
+package config
+
+import (
+	"net/url"
+	"strings"
+)
+
+// mask stands where a secret may be.
+const mask = "***"
+
+// Shown is a configuration for people to read and programs to print: complete, in the spelling of the file, without
+// secrets. Values of env and headers and of URL queries are masked; where variables were put in, the text before stands.
+type Shown struct {
+	Listen         []string               `json:"listen"`
+	AllowedHosts   []string               `json:"allowedHosts,omitempty"`
+	AllowedOrigins []string               `json:"allowedOrigins,omitempty"`
+	Limits         shownLimits            `json:"limits"`
+	Log            shownLog               `json:"log"`
+	Servers        map[string]ShownServer `json:"mcpServers"`
+}
+
+type shownLimits struct {
+	BodyBytes int `json:"bodyBytes"`
+	LineBytes int `json:"lineBytes"`
+	Sessions  int `json:"sessions"`
+	Processes int `json:"processes"`
+}
+
+type shownLog struct {
+	Level string `json:"level"`
+	File  string `json:"file,omitempty"`
+	MaxMB int    `json:"maxMB"`
+	Keep  int    `json:"keep"`
+}
+
+// ShownServer is one server of a Shown.
+type ShownServer struct {
+	Command      string                       `json:"command,omitempty"`
+	Args         []string                     `json:"args,omitempty"`
+	Env          map[string]string            `json:"env,omitempty"`
+	Cwd          string                       `json:"cwd,omitempty"`
+	InheritEnv   bool                         `json:"inheritEnv,omitempty"`
+	URL          string                       `json:"url,omitempty"`
+	Headers      map[string]string            `json:"headers,omitempty"`
+	AllowHTTP    bool                         `json:"allowHttp,omitempty"`
+	Disabled     bool                         `json:"disabled,omitempty"`
+	Isolation    string                       `json:"isolation,omitempty"`
+	Lazy         *bool                        `json:"lazy,omitempty"`
+	IdleStop     string                       `json:"idleStop"`
+	MaxProcesses int                          `json:"maxProcesses"`
+	Required     bool                         `json:"required,omitempty"`
+	Timeout      string                       `json:"timeout"`
+	StartTimeout string                       `json:"startTimeout"`
+	Protocol     string                       `json:"protocol"`
+	Restart      map[string]string            `json:"restart"`
+	Mirror       map[string]map[string]string `json:"mirror,omitempty"`
+	Cache        shownCache                   `json:"cache"`
+	LogLevel     string                       `json:"logLevel"`
+}
+
+type shownCache struct {
+	TTLMs int    `json:"ttlMs"`
+	Scope string `json:"scope"`
+}
+
+// Show returns the configuration without secrets. Servers with a Problem are left out: what they hold is not certain.
+func (c *Config) Show() Shown {
+	s := Shown{
+		Listen: c.Listen, AllowedHosts: c.AllowedHosts, AllowedOrigins: c.AllowedOrigins,
+		Limits: shownLimits(c.Limits), Log: shownLog(c.Log), Servers: map[string]ShownServer{},
+	}
+	for i := range c.Servers {
+		if c.Servers[i].Problem == nil {
+			s.Servers[c.Servers[i].Name] = c.Servers[i].show()
+		}
+	}
+	return s
+}
+
+func (s *Server) show() ShownServer {
+	return ShownServer{
+		Command: s.shown.command, Args: s.shown.args, Env: masked(s.Env), Cwd: s.shown.cwd, InheritEnv: s.InheritEnv,
+		URL: maskedURL(s.shown.url), Headers: masked(s.Headers), AllowHTTP: s.AllowHTTP, Disabled: s.Disabled,
+		Isolation: s.Isolation, Lazy: s.Lazy, IdleStop: spell(s.IdleStop), MaxProcesses: s.MaxProcesses,
+		Required: s.Required, Timeout: spell(s.Timeout), StartTimeout: spell(s.StartTimeout), Protocol: s.Protocol,
+		Restart: map[string]string{
+			"initial": spell(s.Restart.Initial), "max": spell(s.Restart.Max),
+			"resetAfter": spell(s.Restart.ResetAfter), "breaker": s.Restart.Breaker,
+		},
+		Mirror: s.Mirror, Cache: shownCache(s.Cache), LogLevel: s.LogLevel,
+	}
+}
+
+func masked(values map[string]string) map[string]string {
+	out := make(map[string]string, len(values))
+	for name := range values {
+		out[name] = mask
+	}
+	return out
+}
+
+// maskedURL hides the values of the query, which often is a key.
+func maskedURL(text string) string {
+	base, query, ok := strings.Cut(text, "?")
+	if !ok {
+		return text
+	}
+	pairs := strings.Split(query, "&")
+	for i, pair := range pairs {
+		name, _, _ := strings.Cut(pair, "=")
+		pairs[i] = url.QueryEscape(name) + "=" + mask
+	}
+	return base + "?" + strings.Join(pairs, "&")
+}

@@ -1,0 +1,32 @@
+// Package procman owns child processes: how one is started, watched, explained and ended together with everything it
+// started itself, and when it may be started again.
+//
+// It knows nothing of MCP, JSON-RPC, HTTP or logging. It hands out byte pipes and facts; whoever speaks over the pipes
+// decides what a message is, and whoever receives an [Event] decides whether to log it.
+//
+// # Trees
+//
+// A child is the leader of its own process group. Three things end a tree, each for a way of leaving the one before:
+//
+//   - the group: members are signalled together and before the leader is reaped, because its number may be used again
+//     afterwards;
+//   - the marker: a variable in the child's environment ([MarkVar]) that its descendants inherit, by which those that
+//     made a session of their own are found in /proc (Linux), also by a later run ([Sweep]);
+//   - the guard: a second process of the same program that holds one end of a pipe and ends the groups and marked
+//     processes it was told of when the other end closes, that is when the bridge has died without saying goodbye
+//     ([MaybeGuard]). On Linux the direct child is also killed by the kernel. On Windows a job object does all of this.
+//
+// # States of a supervisor
+//
+//	           Start                 spawned
+//	+-> Idle ---------> Starting -------------> Running
+//	|   ^  ^               |                    |  |  |
+//	|   |  |         failed|         crashed    |  |  | Halt, Close
+//	|   |  |               v <------------------+  |  v
+//	|   |  +----------- Backoff                    |  Stopping
+//	|   |   time is up,                            |  |  |
+//	|   |   Halt, Forgive      forgiven            |  |  |
+//	|   +------------------------------------------+  |  | Close
+//	|                     ladder done (Halt)          |  v
+//	+-------------------------------------------------+  Closed   (also from Idle, Starting, Backoff)
+package procman
