@@ -95,8 +95,9 @@ func legacyVersion(o era.Opening, params []byte) []byte {
 // known of the server otherwise (translation 2.1, 2.3, VER-41).
 func (e *endpoint) hello(f *bridge.Facts, o era.Opening, exclusive bool) (mcp.Version, []byte) {
 	if f.Era == mcp.Modern {
-		v := mcp.NegotiateLegacy(o.Requested)
-		return v, f.Discovery.InitializeResult(v, e.name)
+		v, d := mcp.NegotiateLegacy(o.Requested), f.Discovery
+		d.Capabilities = era.WithoutChanges(d.Capabilities)
+		return v, d.InitializeResult(v, e.name)
 	}
 	if exclusive {
 		return f.Version, f.HelloRaw

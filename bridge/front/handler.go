@@ -120,6 +120,7 @@ type exchange struct {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Handler: h, w: w, r: r}
 	start := time.Now()
+	x.renew()
 	if err := x.serve(); err != nil {
 		x.refuse(err)
 	}
