@@ -36,7 +36,7 @@ func (e *entry) foreign(m member, keys setters) {
 func (e *entry) readCommand(n node) {
 	if n.kind() != '[' {
 		e.Command, e.shown.command = n.expanded()
-		if e.Command == "" && n.kind() == '"' {
+		if e.shown.command == "" && n.kind() == '"' {
 			n.fail("must not be empty")
 		}
 		return

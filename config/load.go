@@ -68,6 +68,12 @@ func (f *file) parse() (node, *Error) {
 		return node{}, f.errorAt(at, "more than %d levels of nesting", MaxDepth)
 	}
 	value, err := hujson.Parse(f.text)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		// The parser wants a line end behind a comment, people leave the last one out.
+		if again, ended := hujson.Parse(append(bytes.Clone(f.text), '\n')); ended == nil {
+			value, err = again, nil
+		}
+	}
 	if err != nil {
 		return node{}, f.syntaxError(err)
 	}

@@ -85,16 +85,16 @@ func TestBothServerKeys(t *testing.T) {
 func TestServerProblems(t *testing.T) {
 	const later = "not supported yet by this version; remove it"
 	for _, c := range []struct{ members, want string }{
-		{``, "c.json:1:19: mcpServers.s: needs command (a local server) or url (a remote one)"},
+		{``, "c.json:1:20: mcpServers.s: needs command (a local server) or url (a remote one)"},
 		{`"command":"x","url":"https://h/"`, "mcpServers.s: has both command and url; remove one"},
-		{`"comand":"x"`, `c.json:1:20: mcpServers.s.comand: unknown key; did you mean "command"?`},
+		{`"comand":"x"`, `c.json:1:21: mcpServers.s.comand: unknown key; did you mean "command"?`},
 		{`"command":"x","argz":[]`, `mcpServers.s.argz: unknown key; did you mean "args"?`},
-		{`"command":"x","command":"y"`, "c.json:1:34: mcpServers.s.command: the key stands twice"},
+		{`"command":"x","command":"y"`, "c.json:1:35: mcpServers.s.command: the key stands twice"},
 		{`"command":5`, "mcpServers.s.command: must be a string"},
 		{`"command":""`, "mcpServers.s.command: must not be empty"},
 		{`"command":[]`, "mcpServers.s.command: must not be empty"},
 		{`"command":"x","args":"y"`, "mcpServers.s.args: must be a list"},
-		{`"command":"x","args":[1]`, "c.json:1:42: mcpServers.s.args[0]: must be a string"},
+		{`"command":"x","args":[1]`, "c.json:1:43: mcpServers.s.args[0]: must be a string"},
 		{`"command":"x","env":{"PORT":80}`, "mcpServers.s.env.PORT: must be a string"},
 		{`"command":"x","env":{"A=B":""}`, "mcpServers.s.env.A=B: this cannot be the name of a variable"},
 		{`"command":"x","lazy":"yes"`, "mcpServers.s.lazy: must be true or false"},
@@ -193,7 +193,7 @@ func TestNames(t *testing.T) {
 	if err != nil || c.Servers[0].Problem != nil {
 		t.Fatal(c, err)
 	}
-	contains(t, problem(c.Servers[1]), `c.json:1:49: servers "Files" and "files" have names that are equal or differ in case only; rename one`)
+	contains(t, problem(c.Servers[1]), `c.json:1:48: servers "Files" and "files" have names that are equal or differ in case only; rename one`)
 	contains(t, problem(c.Servers[2]), `servers "Files" and "Files"`)
 }
 

@@ -21,7 +21,7 @@ import (
 
 const (
 	// drain is how long open requests may go on after the bridge was asked to stop.
-	drain = 5 * time.Second
+	drain = 3 * time.Second
 	// farewell is how long answers to requests that were cut off may take to reach their clients.
 	farewell = 2 * time.Second
 	// headerTime and headerBytes bound what comes before a body (SEC-07).

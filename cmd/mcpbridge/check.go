@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -51,11 +52,11 @@ type finding struct {
 
 func check(cmd *cobra.Command, path string, asJSON bool) error {
 	result := inspect(path)
-	print := result.printText
+	show := result.printText
 	if asJSON {
-		print = result.printJSON
+		show = result.printJSON
 	}
-	if err := print(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+	if err := show(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	if !result.OK {
@@ -92,7 +93,11 @@ func (c *checked) addErrors(server string, err error) {
 			c.Errors = append(c.Errors, finding{Server: server, Line: e.Line, Column: e.Col, Text: e.Text, full: e.Error()})
 		}
 	default:
-		c.Errors = append(c.Errors, finding{Server: server, Text: err.Error(), full: "mcpbridge: " + err.Error()})
+		text := err.Error()
+		if errors.Is(err, fs.ErrNotExist) {
+			text += "; name the file with --config FILE"
+		}
+		c.Errors = append(c.Errors, finding{Server: server, Text: text, full: "mcpbridge: " + text})
 	}
 }
 
