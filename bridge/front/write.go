@@ -95,7 +95,7 @@ func (e *events) put(batch []bridge.Outgoing, id func(seq int64) string) error {
 		if err := e.write(); err != nil {
 			return err
 		}
-		if err := e.x.writeParts(singleLine(o.Frame)); err != nil {
+		if err := e.x.writeParts(o.Frame.OneLine()); err != nil {
 			return err
 		}
 		e.buf = append(e.buf, sse.Tail...)
@@ -122,26 +122,4 @@ func (e *events) flush() error {
 		return err
 	}
 	return http.NewResponseController(e.x.w).Flush()
-}
-
-// singleLine replaces line ends between tokens, which would end a data line.
-func singleLine(f framing.Frame) framing.Frame {
-	for _, p := range f.Parts() {
-		for _, b := range p {
-			if b == '\n' || b == '\r' {
-				return framing.Whole(spaced(f.Bytes()))
-			}
-		}
-	}
-	return f
-}
-
-func spaced(raw []byte) []byte {
-	b := append([]byte(nil), raw...)
-	for i, c := range b {
-		if c == '\n' || c == '\r' {
-			b[i] = ' '
-		}
-	}
-	return b
 }

@@ -41,8 +41,9 @@ type Decoder struct {
 	id    string // id field seen last, kept across events
 	last  string // id as of the last finished event
 	retry int
-	ev    Event
-	lines int // data lines of the event so far
+	ev    Event  // the event so far, save its data
+	data  buffer // its data lines, joined
+	lines int    // data lines of the event so far
 	err   error
 }
 
@@ -74,13 +75,14 @@ func (d *Decoder) Next() (Event, error) {
 			d.err = d.field(line)
 		}
 	}
-	d.ev = Event{}
+	d.data = buffer{}
 	return Event{}, d.err
 }
 
 // dispatch ends the event and reports whether it has data.
 func (d *Decoder) dispatch() (Event, bool) {
 	ev := d.ev
+	ev.Data = d.data.take()
 	d.last, d.ev, d.lines = d.id, Event{Retry: -1}, 0
 	if ev.ID = d.last; ev.Name == "" {
 		ev.Name = defaultName
@@ -96,7 +98,7 @@ func (d *Decoder) field(line []byte) error {
 	}
 	switch string(name) {
 	case "data":
-		return d.data(value, true)
+		return d.addData(value, true)
 	case "event":
 		d.ev.Name = string(value)
 	case "id":
@@ -123,17 +125,17 @@ func digits(value []byte) (int, bool) {
 	return n, len(value) > 0
 }
 
-// data adds to the data of the event; begin tells that a new data line begins.
-func (d *Decoder) data(value []byte, begin bool) error {
+// addData adds to the data of the event; begin tells that a new data line begins.
+func (d *Decoder) addData(value []byte, begin bool) error {
 	if begin {
 		if d.lines++; d.lines > 1 {
-			d.ev.Data = append(d.ev.Data, '\n')
+			d.data.add([]byte{'\n'})
 		}
 	}
-	if len(d.ev.Data)+len(value) > d.limit {
+	if d.data.size+len(value) > d.limit {
 		return &EventTooLarge{Limit: d.limit}
 	}
-	d.ev.Data = append(d.ev.Data, value...)
+	d.data.add(value)
 	return nil
 }
 
@@ -149,7 +151,7 @@ func (d *Decoder) long(head []byte) error {
 	}
 	for begin, whole := true, false; ; begin = false {
 		if isData {
-			if err := d.data(value, begin); err != nil {
+			if err := d.addData(value, begin); err != nil {
 				return err
 			}
 		}
