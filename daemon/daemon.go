@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -27,6 +28,10 @@ const (
 	// headerTime and headerBytes bound what comes before a body (SEC-07).
 	headerTime  = 10 * time.Second
 	headerBytes = 64 << 10
+	// ballast is memory that is reserved and never touched. It costs no physical memory, and lets the collector wait until
+	// that much garbage has come together: with the small live heap of a bridge it would run all the time otherwise, for
+	// a fifth of the CPU time of small calls.
+	ballast = 12 << 20
 	// idleConn is how long a kept-alive connection may lie still.
 	idleConn = 2 * time.Minute
 )
@@ -99,6 +104,8 @@ func usable(s *config.Server) error {
 // Run serves until ctx ends, then drains and stops. It returns nil after an orderly stop.
 func (d *Daemon) Run(ctx context.Context) error {
 	defer d.end()
+	reserve := make([]byte, ballast)
+	defer runtime.KeepAlive(reserve)
 	listeners, err := listen(d.opt.Config.Listen)
 	if err != nil {
 		return err
@@ -136,6 +143,7 @@ func (d *Daemon) background(ctx context.Context, wg *sync.WaitGroup) {
 		wg.Go(func() { e.pool.Run(ctx) })
 		wg.Go(func() { e.sessions.Run(ctx) })
 	}
+	wg.Go(func() { procman.ReapOrphans(ctx) })
 	wg.Go(func() {
 		ended, err := procman.Sweep(ctx, mark())
 		if len(ended) > 0 || err != nil {

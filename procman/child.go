@@ -107,6 +107,7 @@ func (c *child) wait(stderr *os.File, owner *osSpawner) {
 	exit.Survivors = c.handle.endTree(c.patience)
 	owner.guard.remove(c.handle.pid)
 	exit.Code, exit.Signal, exit.Err = c.handle.reap()
+	owner.own(c.handle.pid, false)
 	c.out.ended()
 	_ = stderr.SetReadDeadline(time.Now().Add(survivorWait))
 	<-c.drained

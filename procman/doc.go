@@ -18,15 +18,18 @@
 //
 // # States of a supervisor
 //
-//	           Start                 spawned
-//	+-> Idle ---------> Starting -------------> Running
-//	|   ^  ^               |                    |  |  |
-//	|   |  |         failed|         crashed    |  |  | Halt, Close
-//	|   |  |               v <------------------+  |  v
-//	|   |  +----------- Backoff                    |  Stopping
-//	|   |   time is up,                            |  |  |
-//	|   |   Halt, Forgive      forgiven            |  |  |
-//	|   +------------------------------------------+  |  | Close
-//	|                     ladder done (Halt)          |  v
-//	+-------------------------------------------------+  Closed   (also from Idle, Starting, Backoff)
+//	       Start            spawned
+//	Idle ---------> Starting -------> Running --------> Stopping
+//	 ^                  |              |   |   Halt,      |   |
+//	 |                  | failed       |   |   Close      |   | ladder done
+//	 |                  v     crashed  |   |              |   | after Close
+//	 +------------- Backoff <----------+   |              |   v
+//	 | time is up, Halt, Forgive           |              | Closed
+//	 +-------------------------------------+              |
+//	 |                           ended, forgiven          |
+//	 +----------------------------------------------------+
+//	                                ladder done after Halt
+//
+// Close leads from Idle and Backoff to Closed at once, and from Starting once the spawn has failed; a spawn that
+// succeeds goes through Running and Stopping.
 package procman

@@ -75,15 +75,19 @@ func (q quarry) hunt(sig unix.Signal, patience func() time.Duration) []int {
 			}
 			time.Sleep(pollEvery)
 		}
-		if sig == unix.SIGKILL && time.Since(begin) >= patience() {
+		if time.Since(begin) >= patience() { // also where new ones come faster than they end
 			return pidsOf(q.find())
 		}
 	}
 }
 
-// tell signals the processes that have not been told before.
+// tell signals the processes that have not been told before. Killing a group at one blow leaves its members no time to
+// fork; a group in which a member has just been found is still the one that is meant.
 func (q quarry) tell(found []procStat, told map[procStat]bool, sig unix.Signal) {
 	for _, p := range found {
+		if sig == unix.SIGKILL && slices.Contains(q.groups, p.pgid) && p.alive() {
+			_ = unix.Kill(-p.pgid, sig)
+		}
 		if key := (procStat{pid: p.pid, start: p.start}); !told[key] {
 			told[key] = true
 			p.signal(sig)

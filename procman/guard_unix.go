@@ -3,6 +3,7 @@
 package procman
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -47,7 +48,7 @@ type guardProc struct {
 func MaybeGuard() {
 	if len(os.Args) > 0 && os.Args[0] == guardName && os.Getenv(guardVar) == "1" {
 		runGuard(os.Stdin)
-		os.Exit(0)
+		syscall.Exit(0) // there is nothing to flush or to report
 	}
 	system.guard.armed.Store(true)
 }
@@ -122,7 +123,9 @@ func (g *guard) ensure() {
 
 // wait reaps a guard. One that ended before its time is replaced.
 func (g *guard) wait(p *guardProc) {
-	_, _ = p.proc.Wait()
+	h := handle{proc: p.proc, pid: p.proc.Pid}
+	h.awaitExit()
+	_, _, _ = h.reap()
 	g.mu.Lock()
 	lost := g.proc == p
 	if lost {
@@ -177,7 +180,7 @@ func runGuard(pipe io.Reader) {
 	if len(groups) == 0 {
 		return
 	}
-	time.AfterFunc(guardLimit, func() { os.Exit(1) })
+	time.AfterFunc(guardLimit, func() { syscall.Exit(1) })
 	list, markers := make([]int, 0, len(groups)), make([]string, 0, len(groups))
 	for group, marker := range groups {
 		list = append(list, group)
@@ -191,11 +194,12 @@ func runGuard(pipe io.Reader) {
 // readGroups follows the bridge's lines and returns the groups that were there at the end of the pipe.
 func readGroups(pipe io.Reader) map[int]string {
 	groups := map[int]string{}
+	lines := bufio.NewReader(pipe)
 	for {
 		var op rune
 		var group int
 		var marker string
-		if _, err := fmt.Fscanf(pipe, "%c %d %q\n", &op, &group, &marker); err != nil {
+		if _, err := fmt.Fscanf(lines, "%c %d %q\n", &op, &group, &marker); err != nil {
 			return groups
 		}
 		if op == '+' {

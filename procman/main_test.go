@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,6 +23,7 @@ const modeVar = "PROCMAN_TEST_MODE"
 // roles are what it can play. None lives longer than a minute, whatever a test forgets.
 var roles = map[string]func(){
 	"echo":     func() { _, _ = io.Copy(os.Stdout, os.Stdin) },
+	"discard":  func() { _, _ = io.Copy(io.Discard, os.Stdin) },
 	"env":      playEnv,
 	"exit3":    func() { fmt.Fprint(os.Stderr, "first\nno module named nosuch"); os.Exit(3) },
 	"noisy":    playNoisy,
@@ -35,6 +37,7 @@ var roles = map[string]func(){
 
 func TestMain(m *testing.M) {
 	procman.MaybeGuard()
+	maps.Copy(roles, platformRoles)
 	if role, ok := roles[os.Getenv(modeVar)]; ok {
 		time.AfterFunc(time.Minute, func() { os.Exit(70) })
 		role()
@@ -68,6 +71,7 @@ func playNoisy() {
 func playStubborn() {
 	signal.Ignore(append(ignorable, os.Interrupt)...)
 	say(fmt.Sprint("pid ", os.Getpid()))
+	fmt.Fprintln(os.Stderr, "up")
 	wait()
 }
 
@@ -109,6 +113,6 @@ func playBridge() {
 
 // roleSpec is the spec of this test binary in a role.
 func roleSpec(role, mark string) procman.Spec {
-	env := append(procman.BaseEnv(os.Environ()), modeVar+"="+role)
+	env := append(procman.BaseEnv(os.Environ()), modeVar+"="+role, "GORACE=atexit_sleep_ms=0")
 	return procman.Spec{Name: "files", Command: os.Args[0], Env: env, Mark: mark}
 }

@@ -12,9 +12,9 @@ import (
 // procStat is what /proc/PID/stat says of a process. pid and start together identify it: the number alone may be used
 // again.
 type procStat struct {
-	pid, pgid int
-	start     uint64 // in clock ticks after the boot
-	zombie    bool
+	pid, ppid, pgid int
+	start           uint64 // in clock ticks after the boot
+	zombie          bool
 }
 
 // readStat returns false for a process that does not exist.
@@ -25,11 +25,12 @@ func readStat(pid int) (procStat, bool) {
 	}
 	// The name in parentheses may itself hold parentheses and spaces.
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	const state, pgrp, start = 0, 2, 19 // counted from the field behind the name
+	const state, ppid, pgrp, start = 0, 1, 2, 19 // counted from the field behind the name
 	if len(fields) <= start {
 		return procStat{}, false
 	}
 	st := procStat{pid: pid, zombie: bytes.ContainsAny(fields[state], "ZX")}
+	st.ppid, _ = strconv.Atoi(string(fields[ppid]))
 	st.pgid, _ = strconv.Atoi(string(fields[pgrp]))
 	st.start, _ = strconv.ParseUint(string(fields[start]), 10, 64)
 	return st, true

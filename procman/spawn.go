@@ -2,6 +2,7 @@ package procman
 
 import (
 	"os"
+	"sync"
 	"time"
 )
 
@@ -16,6 +17,23 @@ var system = &osSpawner{}
 type osSpawner struct {
 	launcher launcher // the platform's way to fork
 	guard    guard
+
+	mu   sync.Mutex
+	kids map[int]bool // guarded by mu; children that are ours to reap
+}
+
+// own notes that a child is ours to reap, or no longer.
+func (o *osSpawner) own(pid int, ours bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.kids == nil {
+		o.kids = map[int]bool{}
+	}
+	if ours {
+		o.kids[pid] = true
+	} else {
+		delete(o.kids, pid)
+	}
 }
 
 // Spawn implements [Spawner].
@@ -39,6 +57,7 @@ func (o *osSpawner) Spawn(spec Spec) (Process, error) {
 		return nil, explain(spec, path, serr)
 	}
 	h.marker = marker
+	o.own(h.pid, true)
 	o.guard.add(h.pid, marker)
 	c := newChild(spec, h, ours, started)
 	go c.drain(ours.err, spec.Stderr)

@@ -510,3 +510,29 @@ func TestEventsMayAskTheSupervisor(t *testing.T) {
 		}
 	})
 }
+
+// A slow receiver gets one event after the other, and holds nobody up but the one who delivers.
+func TestEventsComeOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var names []string
+		inside := false
+		s := procman.NewSupervisor(procman.Spec{}, steady, newFakeSpawner(always), func(e procman.Event) {
+			if inside {
+				t.Error("two events at once")
+			}
+			inside = true
+			time.Sleep(time.Second)
+			names = append(names, e.Name)
+			inside = false
+		})
+		mustStart(t, s).crash()
+		synctest.Wait()
+		mustStart(t, s).crash()
+		if err := s.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"started", "crashed", "started", "crashed", "closed"}; !slices.Equal(names, want) {
+			t.Errorf("events %v, want %v", names, want)
+		}
+	})
+}

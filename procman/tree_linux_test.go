@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -134,6 +136,47 @@ func TestEndOfTheLeaderEndsTheTree(t *testing.T) {
 	}
 	if _, err := out.ReadString('\n'); err == nil {
 		t.Error("the output has no end")
+	}
+}
+
+// What no means of ours can find, an unmarked process in a session of its own, holds the pipes open. Neither Done nor a
+// reader waits for it, and what it had written is not lost.
+func TestSurvivorHoldsNobodyUp(t *testing.T) {
+	spec := roleSpec("launcher", "")
+	spec.Env = append(spec.Env, "TEST_START=stubborn", "TEST_SETSID=1")
+	p := spawn(t, spec)
+	eventually(t, patience, "survivor runs", func() bool { return bytes.Contains(p.Tail(), []byte("up")) })
+	if err := procman.Stop(t.Context(), p, procman.Grace{EOF: patience}); err != nil {
+		t.Fatal(err)
+	}
+	late := time.Now().Add(300 * time.Millisecond)
+	eventually(t, patience, "reader comes late", func() bool { return time.Now().After(late) })
+	pid := pidLine(t, readAll(t, p))
+	if !lives(pid) {
+		t.Error("the survivor is gone: the test shows nothing")
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// A child does not die with a thread of the bridge: PDEATHSIG follows the thread that forked.
+func TestChildrenOutliveThreads(t *testing.T) {
+	var procs []procman.Process
+	for range 4 {
+		p := spawn(t, roleSpec("deaf", ""))
+		firstLine(t, p)
+		procs = append(procs, p)
+		var threads sync.WaitGroup
+		for range 50 {
+			threads.Go(runtime.LockOSThread) // ends with the thread still locked, which ends the thread
+		}
+		threads.Wait()
+	}
+	for _, p := range procs {
+		select {
+		case <-p.Done():
+			t.Errorf("process %d ended: %v", p.Pid(), p.Exit())
+		default:
+		}
 	}
 }
 
@@ -372,14 +415,32 @@ func TestNoFilesLeakIntoChildren(t *testing.T) {
 	spawn(t, roleSpec("deaf", ""))
 	p := spawn(t, roleSpec("deaf", ""))
 	firstLine(t, p)
-	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.Pid()))
+	given := pipesOf(t, os.Getpid(), true) // what the test itself was started with is not ours to judge
+	for fd, target := range pipesOf(t, p.Pid(), false) {
+		if fd > 2 && given[fd] != target {
+			t.Errorf("descriptor %d is %s", fd, target)
+		}
+	}
+}
+
+// pipesOf lists the pipes a process has open, or only those that its children would get.
+func pipesOf(t *testing.T, pid int, inherited bool) map[int]string {
+	t.Helper()
+	dir := fmt.Sprintf("/proc/%d/", pid)
+	fds, err := os.ReadDir(dir + "fd")
 	if err != nil {
 		t.Fatal(err)
 	}
+	pipes := map[int]string{}
 	for _, fd := range fds {
-		target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", p.Pid(), fd.Name()))
-		if n, _ := strconv.Atoi(fd.Name()); n > 2 && strings.HasPrefix(target, "pipe:") {
-			t.Errorf("descriptor %d is %s", n, target)
+		n, _ := strconv.Atoi(fd.Name())
+		target, _ := os.Readlink(dir + "fd/" + fd.Name())
+		info, _ := os.ReadFile(dir + "fdinfo/" + fd.Name())
+		_, flags, _ := strings.Cut(string(info), "flags:\t")
+		mode, _ := strconv.ParseUint(strings.Fields(flags + " 0")[0], 8, 64)
+		if strings.HasPrefix(target, "pipe:") && (!inherited || mode&syscall.O_CLOEXEC == 0) {
+			pipes[n] = target
 		}
 	}
+	return pipes
 }

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package procman_test
+
+var platformRoles map[string]func()
