@@ -19,7 +19,7 @@ type endpoint struct {
 	isolation string
 	pool      *pool.Pool
 	sessions  *session.Store
-	self      []byte // the bridge's own clientInfo, raw
+	opening   []byte // initialize params of the bridge's own, for links that no single client's handshake can stand for
 }
 
 var _ front.Endpoint = (*endpoint)(nil)
@@ -30,7 +30,7 @@ func (e *endpoint) Name() string { return e.name }
 // Modern implements front.Endpoint. A modern client has no session: its principal is what links are told apart by
 // (design decision 4, META-07).
 func (e *endpoint) Modern(p bridge.Principal) (*bridge.Link, *bridge.Error) {
-	return e.pool.Shared(e.key(mcp.Modern, p), e.ownParams())
+	return e.pool.Shared(e.key(mcp.Modern, p), e.opening)
 }
 
 func (e *endpoint) key(want mcp.Era, p bridge.Principal) pool.Key {
@@ -39,12 +39,6 @@ func (e *endpoint) key(want mcp.Era, p bridge.Principal) pool.Key {
 		k.Principal = ""
 	}
 	return k
-}
-
-// ownParams is the handshake of a link that no single client's handshake can stand for. It declares no client feature,
-// since none can be carried on it.
-func (e *endpoint) ownParams() []byte {
-	return era.InitializeParams(mcp.LatestLegacy, nil, e.self)
 }
 
 // OpenSession implements front.Endpoint.
@@ -76,7 +70,7 @@ func (e *endpoint) sessionLink(p bridge.Principal, o era.Opening, params []byte,
 	if exclusive {
 		return e.pool.Exclusive(legacyVersion(o, params))
 	}
-	return e.pool.Shared(e.key(mcp.Legacy, p), e.ownParams())
+	return e.pool.Shared(e.key(mcp.Legacy, p), e.opening)
 }
 
 // legacyVersion makes sure that a client which asks for a revision without handshake does not get one from a server that

@@ -10,6 +10,7 @@ import (
 
 	"mcpbridge/bridge"
 	"mcpbridge/bridge/back"
+	"mcpbridge/bridge/era"
 	"mcpbridge/bridge/mcp"
 	"mcpbridge/bridge/pool"
 	"mcpbridge/bridge/session"
@@ -39,7 +40,7 @@ func (d *Daemon) endpoint(s *config.Server, budget *pool.Budget) *endpoint {
 		Policy:  procman.Policy{Initial: s.Restart.Initial, Max: s.Restart.Max, ResetAfter: s.Restart.ResetAfter},
 		Spawner: d.opt.Spawner, Limits: limits, Verdict: verdict, Events: log.process, Secrets: secrets(s),
 	}
-	e := &endpoint{name: s.Name, isolation: s.Isolation, self: d.self()}
+	e := &endpoint{name: s.Name, isolation: s.Isolation, opening: d.opening()}
 	e.pool = pool.New(d.life, pool.Config{Name: s.Name, Max: s.MaxProcesses, Idle: s.IdleStop, Budget: budget,
 		Back: func() bridge.Back { return back.NewStdio(stdio) },
 		Link: bridge.LinkConfig{Name: s.Name, Limits: limits, Events: log.event, Mirror: s.Mirror}})
@@ -57,10 +58,11 @@ func pinned(protocol string) mcp.Era {
 	return mcp.EraUnknown
 }
 
-// self is the bridge's own clientInfo.
-func (d *Daemon) self() []byte {
-	b, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": d.opt.Version})
-	return b
+// opening is the handshake of links that several clients share. It declares no client feature, since none can be carried
+// on them.
+func (d *Daemon) opening() []byte {
+	self, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": d.opt.Version})
+	return era.InitializeParams(mcp.LatestLegacy, nil, self)
 }
 
 // childEnv is the whole environment of a server: a documented base set, or all of the bridge's save its own settings, and
