@@ -24,7 +24,8 @@ const (
 // modern client, and again after the server announced a change, ended, or a header did not fit; never per call (XMH-18).
 type catalog struct {
 	mu       sync.Mutex
-	conn     *Conn // the connection the content was read from
+	conn     *Conn // the connection whose list this is, nil once it is out of date
+	from     *Conn // the connection the content was read from
 	tools    *mirror.Catalog
 	tried    time.Time
 	fetching chan struct{}
@@ -41,30 +42,42 @@ func (k *catalog) expire() {
 // second. A server without tools, or whose list cannot be read, has none: it decides by itself.
 func (l *Link) ToolParams(ctx context.Context, c *Conn, tool string, again bool) []mirror.Param {
 	k := &l.catalog
-	k.mu.Lock()
-	wait := k.fetching
-	fresh := wait == nil && k.conn == c && (!again || time.Since(k.tried) < catalogPause)
-	if !fresh && wait == nil {
-		k.fetching = make(chan struct{})
-	}
-	k.mu.Unlock()
-	switch {
-	case fresh:
-	case wait == nil:
-		l.fetchCatalog(ctx, c)
-	default:
+	for {
+		k.mu.Lock()
+		wait := k.fetching
+		fresh := wait == nil && k.conn == c && (!again || time.Since(k.tried) < catalogPause)
+		if !fresh && wait == nil {
+			k.fetching = make(chan struct{})
+		}
+		k.mu.Unlock()
+		switch {
+		case fresh:
+			return k.lookup(c, tool)
+		case wait == nil:
+			l.fetchCatalog(ctx, c)
+			return k.lookup(c, tool)
+		}
 		select {
 		case <-wait:
+			if k.of(c) {
+				return k.lookup(c, tool)
+			} // it was the list of a server that has ended since
 		case <-ctx.Done():
+			return k.lookup(c, tool)
 		}
 	}
-	return k.lookup(tool)
 }
 
-func (k *catalog) lookup(tool string) []mirror.Param {
+func (k *catalog) of(c *Conn) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.tools == nil {
+	return k.from == c
+}
+
+func (k *catalog) lookup(c *Conn, tool string) []mirror.Param {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.from != c {
 		return nil
 	}
 	params, _ := k.tools.Tool(tool)
@@ -83,35 +96,34 @@ func (l *Link) fetchCatalog(ctx context.Context, c *Conn) {
 	var tools *mirror.Catalog
 	var err error
 	if era.HasCapability(c.Facts().Capabilities(), "tools") {
-		l.watchTools(c)
+		l.watchTools(ctx, c) // first, so that no change falls between
 		tools, err = l.readTools(ctx, c)
 	}
 	if err != nil {
 		l.cfg.Events.emit(Event{Server: l.cfg.Name, Kind: EventTool, Detail: "cannot read tools/list, headers of arguments are not checked", Err: err})
 	}
 	k.mu.Lock()
-	k.tools, k.tried = tools, time.Now()
+	k.tools, k.from, k.tried = tools, c, time.Now()
 	close(k.fetching)
 	k.fetching = nil
 	k.mu.Unlock()
 }
 
 // watchTools listens to tool changes of a modern server, which announces them only to those who asked (SUB-02).
-func (l *Link) watchTools(c *Conn) {
+func (l *Link) watchTools(ctx context.Context, c *Conn) {
 	f := c.Facts()
 	if f.Era != mcp.Modern || !era.HasCapability(f.Discovery.Capabilities, "tools", "listChanged") {
 		return
 	}
 	l.catalog.mu.Lock()
 	known := l.catalog.watched == c
-	l.catalog.watched = c
 	l.catalog.mu.Unlock()
-	if known {
+	if known || c.Watch(ctx, OwnParams(f.Version, `"notifications":{"toolsListChanged":true}`)) != nil {
 		return
 	}
-	l.background(func(ctx context.Context) {
-		_ = c.Watch(ctx, OwnParams(f.Version, `"notifications":{"toolsListChanged":true}`))
-	})
+	l.catalog.mu.Lock()
+	l.catalog.watched = c
+	l.catalog.mu.Unlock()
 }
 
 // OwnParams builds the params of a request of the bridge's own to a modern server; members may be empty.

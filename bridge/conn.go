@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mcpbridge/bridge/era"
@@ -66,13 +67,15 @@ type Conn struct {
 	mu        sync.Mutex
 	phase     phase
 	calls     map[int64]*call
-	questions map[string]*call // the server's open requests by raw id; nil value: belongs to no call
+	questions map[string]*question // the server's open requests to clients by raw id
 	lastID    int64
+	stray     bool // a request of the handshake was given up: its answer may still come
 	timer     *time.Timer
 	armed     time.Time // when the timer fires next, zero if it does not
 	err       error
 
-	done chan struct{} // closed when reading has ended and all calls were failed
+	expiring sync.Mutex    // held while calls are being expired
+	done     chan struct{} // closed when reading has ended and all calls were failed
 }
 
 // call is one request open at the server.
@@ -80,6 +83,9 @@ type call struct {
 	id       int64
 	ex       *Exchange // nil for a request of the bridge's own
 	reply    chan *framing.Message
+	failed   *Error // why reply was closed
+	wait     lazyTimeout
+	stage    atomic.Int32
 	token    []byte  // the client's progress token, raw
 	progress float64 // the last value delivered, if moved
 	moved    bool
@@ -103,37 +109,40 @@ type ConnConfig struct {
 func NewConn(up Upstream, cfg ConnConfig) *Conn {
 	c := &Conn{
 		name: cfg.Name, up: up, h: cfg.Handler, limits: cfg.Limits.WithDefaults(), events: cfg.Events, tools: cfg.Tools,
-		calls: map[int64]*call{}, questions: map[string]*call{}, done: make(chan struct{}),
+		calls: map[int64]*call{}, questions: map[string]*question{}, done: make(chan struct{}),
 	}
 	go c.run()
 	return c
 }
 
 func (c *Conn) run() {
-	defer close(c.done)
 	err := c.up.Serve(c)
 	if err == nil {
 		err = errors.New("server closed its output")
 	}
 	c.fail(err)
+	c.expiring.Lock() // an expiry under way is waited for (rule 5)
+	defer c.expiring.Unlock()
+	close(c.done)
 }
 
-// fail ends all open calls: each gets exactly one error (rule 3).
+// fail ends all open calls: each gets exactly one error (rule 3). The handler is told first: it withdraws the server's
+// questions on the streams of the calls they belong to, and whoever tries again at once finds no dead connection.
 func (c *Conn) fail(err error) {
 	c.mu.Lock()
 	c.err = err
 	calls := c.calls
-	c.calls, c.questions = map[int64]*call{}, map[string]*call{}
+	c.calls, c.questions = map[int64]*call{}, map[string]*question{}
 	wasOpen := c.phase == open
 	if c.timer != nil {
 		c.timer.Stop()
 	}
 	c.mu.Unlock()
-	for _, k := range calls {
-		k.fail(terminated(c.name, err))
-	}
 	if wasOpen {
 		c.h.Closed(c, err)
+	}
+	for _, k := range calls {
+		k.fail(terminated(c.name, err))
 	}
 }
 
@@ -142,6 +151,7 @@ func (k *call) fail(err *Error) {
 		k.ex.Fail(err)
 		return
 	}
+	k.failed = err
 	close(k.reply)
 }
 
@@ -189,6 +199,12 @@ func (c *Conn) Establish(f Facts) {
 	c.mu.Unlock()
 }
 
+func (c *Conn) established() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.phase == open
+}
+
 // Busy reports how many requests of clients are open at the server.
 func (c *Conn) Busy() int {
 	_, n := c.Youngest(func(*Exchange) bool { return true })
@@ -223,66 +239,12 @@ func (c *Conn) drop(k *call) bool {
 	if c.calls[k.id] != k {
 		return false
 	}
-	delete(c.calls, k.id)
-	c.forgetQuestionsLocked(k)
+	c.removeLocked(k)
+	c.stray = c.stray || c.phase != open
 	return true
 }
 
-func (c *Conn) forgetQuestionsLocked(k *call) {
-	if k.asks == 0 {
-		return
-	}
-	for id, of := range c.questions {
-		if of == k {
-			c.questions[id] = nil
-		}
-	}
-}
-
-// RoundTrip sends a request of the bridge's own and waits for the answer, a Result or Error message. params is a raw
-// object or nil.
-func (c *Conn) RoundTrip(ctx context.Context, method string, params []byte) (*framing.Message, error) {
-	k := &call{reply: make(chan *framing.Message, 1), started: time.Now()}
-	k.deadline = k.started.Add(c.limits.HardTimeout) // a net below: ctx is what bounds it
-	if err := c.add(k); err != nil {
-		return nil, err
-	}
-	if err := c.up.Send(ctx, ownRequest(k.id, method, params), false); err != nil {
-		c.drop(k)
-		return nil, err
-	}
-	select {
-	case m, ok := <-k.reply:
-		if !ok {
-			if err := c.Err(); err != nil {
-				return nil, err
-			}
-			return nil, context.DeadlineExceeded
-		}
-		return m, nil
-	case <-ctx.Done():
-		c.drop(k)
-		return nil, context.Cause(ctx)
-	}
-}
-
-// Notify sends a notification of the bridge's own.
-func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
-	b := framing.AppendString([]byte(`{"jsonrpc":"2.0","method":`), method)
-	if params != nil {
-		b = append(append(b, `,"params":`...), params...)
-	}
-	return c.up.Send(ctx, framing.Whole(append(b, '}')), false)
-}
-
-// Forward sends a message as it is.
-func (c *Conn) Forward(ctx context.Context, f framing.Frame) error { return c.up.Send(ctx, f, false) }
-
-func ownRequest(id int64, method string, params []byte) framing.Frame {
-	b := strconv.AppendInt([]byte(`{"jsonrpc":"2.0","id":`), id, 10)
-	b = framing.AppendString(append(b, `,"method":`...), method)
-	if params != nil {
-		b = append(append(b, `,"params":`...), params...)
-	}
-	return framing.Whole(append(b, '}'))
+func (c *Conn) removeLocked(k *call) {
+	delete(c.calls, k.id)
+	c.forgetQuestionsLocked(k)
 }

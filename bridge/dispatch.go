@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"mcpbridge/bridge/era"
 	"mcpbridge/bridge/mcp"
@@ -18,6 +19,14 @@ type Ticket struct {
 	call *call
 }
 
+// Stages of a call. One that is called off while it waits for room is never sent (translation 10); whoever moves the
+// stage on decides what the server is told.
+const (
+	unsent int32 = iota
+	sent
+	calledOff
+)
+
 // Dispatch sends the request of an exchange to the server. From then on the exchange's sink is finished exactly once:
 // with the server's answer, on the server's end, on a timeout. When Dispatch itself fails nothing was sent, the sink is
 // untouched and the error is the answer.
@@ -29,16 +38,19 @@ func (c *Conn) Dispatch(ctx context.Context, ex *Exchange) (Ticket, *Error) {
 		k.token = tok
 	}
 	k.deadline = k.started.Add(c.limits.Timeout)
+	k.wait.Context, k.wait.d = ctx, c.limits.Timeout
 	if err := c.add(k); err != nil {
 		return Ticket{}, err
 	}
-	wait := &lazyTimeout{Context: ctx, d: c.limits.Timeout}
-	defer wait.stop()
-	if err := c.up.Send(wait, c.requestFrame(ex, k), k.crowd); err != nil {
+	defer k.wait.stop()
+	if err := c.up.Send(&k.wait, c.requestFrame(ex, k), k.crowd); err != nil {
 		if !c.drop(k) {
 			return Ticket{c, k}, nil // it was answered meanwhile: the sink has it
 		}
 		return Ticket{}, c.sendError(err)
+	}
+	if !k.stage.CompareAndSwap(unsent, sent) { // called off while it was being sent
+		c.tellCancelled(noWait(), k.id, nil)
 	}
 	return Ticket{c, k}, nil
 }
@@ -85,23 +97,54 @@ func (t Ticket) Cancel(reason []byte) bool {
 	if t.conn == nil || !t.conn.drop(t.call) {
 		return false
 	}
-	t.conn.tellCancelled(t.call.id, reason)
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	t.conn.callOff(ctx, t.call, reason)
 	return true
 }
 
-// tellCancelled never waits for a server that does not read: the message is best effort (CAN-04).
-func (c *Conn) tellCancelled(id int64, reason []byte) {
-	b := strconv.AppendInt([]byte(`{"requestId":`), id, 10)
-	if len(reason) > 0 {
-		b = append(append(b, `,"reason":`...), reason...)
+// callOff tells the server that a call taken off the table is not wanted any more, or keeps it from being sent.
+func (c *Conn) callOff(ctx context.Context, k *call, reason []byte) {
+	if k.stage.CompareAndSwap(unsent, calledOff) {
+		k.wait.stop()
+		return
 	}
-	ctx, stop := context.WithTimeout(context.Background(), time.Second)
-	defer stop()
+	c.tellCancelled(ctx, k.id, reason)
+}
+
+// maxReason is how many bytes of a cancellation's reason are passed on (translation 10).
+const maxReason = 1024
+
+// tellCancelled is best effort (CAN-04): ctx bounds the wait for a server that does not read.
+func (c *Conn) tellCancelled(ctx context.Context, id int64, reason []byte) {
+	b := strconv.AppendInt([]byte(`{"requestId":`), id, 10)
+	if text, ok := framing.String(reason); ok {
+		b = framing.AppendString(append(b, `,"reason":`...), cut(text, maxReason))
+	}
 	_ = c.Notify(ctx, mcp.Cancelled, append(b, '}'))
 }
 
+// cut shortens s to at most n bytes without splitting a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// noWait is a context for sending what must not hold up the sender: it is sent only if there is room.
+func noWait() context.Context {
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	return ctx
+}
+
 // CancelWhere cancels the one open exchange that fits and has this raw client id. With none or several it does nothing and
-// reports false: an ambiguous cancel is ignored (HTTP-M-07, FRM-11, CAN-04). reason is a raw JSON string or nil.
+// reports false: an ambiguous cancel is ignored (HTTP-M-07, FRM-11, CAN-04). reason is a raw JSON string, of which 1 kB is
+// passed on; anything else is left out.
 func (c *Conn) CancelWhere(id, reason []byte, fits func(*Exchange) bool) bool {
 	c.mu.Lock()
 	k, n := c.youngestLocked(func(e *Exchange) bool {
@@ -118,41 +161,34 @@ func (c *Conn) CancelWhere(id, reason []byte, fits func(*Exchange) bool) bool {
 // lazyTimeout is a context whose timer exists only once somebody waits on it: sending rarely waits.
 type lazyTimeout struct {
 	context.Context
-	d    time.Duration
-	once sync.Once
-	ctx  context.Context
-	end  context.CancelFunc
+	d       time.Duration
+	mu      sync.Mutex
+	ctx     context.Context
+	end     context.CancelFunc
+	stopped bool
 }
 
-func (l *lazyTimeout) start() {
-	l.once.Do(func() { l.ctx, l.end = context.WithTimeout(l.Context, l.d) })
-}
+func (l *lazyTimeout) Done() <-chan struct{} { return l.real().Done() }
 
-func (l *lazyTimeout) Done() <-chan struct{} { l.start(); return l.ctx.Done() }
+func (l *lazyTimeout) Err() error { return l.real().Err() }
 
-func (l *lazyTimeout) Err() error {
+func (l *lazyTimeout) real() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.ctx == nil {
-		return l.Context.Err()
+		l.ctx, l.end = context.WithTimeout(l.Context, l.d)
+		if l.stopped {
+			l.end()
+		}
 	}
-	return l.ctx.Err()
+	return l.ctx
 }
 
 func (l *lazyTimeout) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
 	if l.end != nil {
 		l.end()
 	}
-}
-
-// Watch opens a listen of the bridge's own at a modern server. What comes is given to the handler; the answer, which ends
-// it, is dropped.
-func (c *Conn) Watch(ctx context.Context, params []byte) error {
-	k := &call{reply: make(chan *framing.Message, 1), started: time.Now(), endless: true}
-	if err := c.add(k); err != nil {
-		return err
-	}
-	if err := c.up.Send(ctx, ownRequest(k.id, mcp.Listen, params), false); err != nil {
-		c.drop(k)
-		return err
-	}
-	return nil
 }

@@ -35,6 +35,7 @@ const (
 	ReasonStopping          Reason = "stopping"
 	ReasonNotCarried        Reason = "not_carried"
 	ReasonDuplicateID       Reason = "duplicate_id"
+	ReasonRequestState      Reason = "request_state_invalid"
 )
 
 // Error is a refusal or failure made by the bridge, with everything needed to show it on any front: the JSON-RPC code and

@@ -37,7 +37,8 @@ type Answer struct {
 }
 
 // Sink takes what comes back for an exchange. None of its methods may block: they are called from the goroutine that
-// reads the server. A sink bounds itself.
+// reads the server. A sink bounds itself. A call that is cancelled or out of time may be finished while a notification
+// or question for it is on its way: what comes behind Finish is dropped.
 type Sink interface {
 	// Notify takes a notification about this request. Of several with the same key only the newest need survive
 	// when the reader is slow; an empty key is never merged.

@@ -21,17 +21,18 @@ func (c *Conn) armLocked(deadline time.Time) {
 
 // expire fails the calls whose time is up and arms the timer for the next one.
 func (c *Conn) expire() {
+	c.expiring.Lock()
+	defer c.expiring.Unlock()
 	now := time.Now()
 	var late []*call
 	var next time.Time
 	c.mu.Lock()
-	for id, k := range c.calls {
+	for _, k := range c.calls {
 		if k.endless {
 			continue
 		}
 		if c.lateLocked(k, now) {
-			delete(c.calls, id)
-			c.forgetQuestionsLocked(k)
+			c.removeLocked(k)
 			late = append(late, k)
 		} else if next.IsZero() || k.deadline.Before(next) {
 			next = k.deadline
@@ -42,18 +43,20 @@ func (c *Conn) expire() {
 		c.armLocked(next)
 	}
 	c.mu.Unlock()
-	for _, k := range late {
+	for _, k := range late { // all clients first: the server may be slow to take what follows
 		c.timeout(k, now)
+	}
+	for _, k := range late {
+		if k.ex != nil || c.established() { // a handshake is never cancelled (CAN-02)
+			c.callOff(noWait(), k, []byte(`"timeout"`))
+		}
 	}
 }
 
 // lateLocked tells whether a call is out of time. A call that waits for a human gets its time anew (CAN-12).
 func (c *Conn) lateLocked(k *call, now time.Time) bool {
-	if now.Sub(k.started) >= c.limits.HardTimeout {
-		return true
-	}
 	if k.asks > 0 {
-		k.deadline = now.Add(c.limits.Timeout)
+		c.extendLocked(k, now)
 	}
 	return !now.Before(k.deadline)
 }
@@ -62,9 +65,6 @@ func (c *Conn) timeout(k *call, now time.Time) {
 	k.fail(&Error{Code: mcp.CodeInternal, Reason: ReasonTimeout,
 		Message: "server " + c.name + " did not answer within " + now.Sub(k.started).Round(time.Second).String()})
 	c.events.emit(Event{Server: c.name, Kind: EventTimeout, Detail: k.method()})
-	if k.method() != mcp.Initialize { // never cancelled (CAN-02)
-		c.tellCancelled(k.id, []byte(`"timeout"`))
-	}
 }
 
 func (k *call) method() string {
@@ -74,5 +74,10 @@ func (k *call) method() string {
 	return k.ex.Method
 }
 
-// extendLocked gives a call that makes progress its time anew (CAN-09).
-func (c *Conn) extendLocked(k *call) { k.deadline = time.Now().Add(c.limits.Timeout) }
+// extendLocked gives a call that makes progress its time anew, up to the hard limit (CAN-09).
+func (c *Conn) extendLocked(k *call, now time.Time) {
+	k.deadline = now.Add(c.limits.Timeout)
+	if hard := k.started.Add(c.limits.HardTimeout); hard.Before(k.deadline) {
+		k.deadline = hard
+	}
+}

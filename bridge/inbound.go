@@ -1,9 +1,6 @@
 package bridge
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -24,86 +21,32 @@ func (c *Conn) Message(m *framing.Message) {
 	}
 }
 
-// Malformed takes bytes that are no message. An array is unpacked (case 10). Something that carries the id of an open
-// request and claims to be JSON-RPC fails that request (FRM-13); anything else is junk and skipped (FRM-06).
-func (c *Conn) Malformed(raw []byte, err error) {
-	var se *framing.ScanError
-	if errors.As(err, &se) {
-		if se.Array && c.unpack(raw) {
-			return
-		}
-		if se.Code == mcp.CodeInvalidRequest && se.ID != nil && claimsJSONRPC(raw) {
-			if k := c.take(se.ID); k != nil {
-				c.spoil(k, se.Reason)
-				return
-			}
-		}
-	}
-	c.events.emit(Event{Server: c.name, Kind: EventJunk, Detail: string(raw[:min(len(raw), 200)]), Err: err})
-}
-
-func (c *Conn) unpack(raw []byte) bool {
-	parts, err := framing.SplitBatch(raw)
-	if err != nil || len(parts) == 0 {
-		return false
-	}
-	for _, p := range parts {
-		m, err := framing.Scan(p)
-		if err != nil {
-			var se *framing.ScanError
-			if errors.As(err, &se) && se.Array { // no arrays in arrays
-				err = errors.New("array inside an array")
-			}
-			c.Malformed(p, err)
-			continue
-		}
-		c.Message(m)
-	}
-	return true
-}
-
-func claimsJSONRPC(raw []byte) bool {
-	raw = bytes.TrimSpace(raw)
-	if !framing.IsObject(raw) {
-		return false
-	}
-	v, _ := framing.Lookup(raw, framing.Members(raw, framing.Span{Start: 0, End: uint32(len(raw))}), "jsonrpc")
-	return v.OK() && string(raw[v.Start:v.End]) == `"2.0"`
-}
-
-func (c *Conn) spoil(k *call, why string) {
-	c.events.emit(Event{Server: c.name, Kind: EventViolation, Detail: "invalid answer: " + why})
-	k.fail(&Error{Code: mcp.CodeInternal, Reason: ReasonPeerProtocolError,
-		Message: "server " + c.name + " sent an invalid answer: " + why})
-}
-
 // take removes the call a response's raw id names. An id that comes back as a string is accepted (translation 4.1). An
-// error without id is the answer while exactly one request of the bridge's own is open and nothing else (VER-25).
+// error without id is the answer in a handshake whose one open request is the only one that can be meant: not when an
+// earlier one was given up, whose late answer it may be (VER-25).
 func (c *Conn) take(id []byte) *call {
 	n, quoted := parseID(id)
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(id) == 0 && c.phase != open && len(c.calls) == 1 {
+	if len(id) == 0 && c.phase != open && !c.stray && len(c.calls) == 1 {
 		n = c.lastID
 	}
 	k := c.calls[n]
-	if k == nil {
-		return nil
+	if k != nil {
+		c.removeLocked(k)
 	}
-	delete(c.calls, n)
-	c.forgetQuestionsLocked(k)
-	if quoted {
+	c.mu.Unlock()
+	if k != nil && quoted {
 		c.events.emit(Event{Server: c.name, Kind: EventViolation, Detail: "response id came back as a string"})
 	}
 	return k
 }
 
-// parseID reads one of our own ids; 0 for anything else.
+// parseID reads one of our own ids, as we write them; 0 for anything else.
 func parseID(raw []byte) (n int64, quoted bool) {
 	if len(raw) > 2 && raw[0] == '"' && raw[len(raw)-1] == '"' {
 		raw, quoted = raw[1:len(raw)-1], true
 	}
-	if len(raw) == 0 || len(raw) > 18 {
+	if len(raw) == 0 || len(raw) > 18 || raw[0] == '0' {
 		return 0, quoted
 	}
 	for _, d := range raw {
@@ -180,8 +123,11 @@ func (c *Conn) request(m *framing.Message) {
 	c.mu.Lock()
 	ph := c.phase
 	modern := ph == open && c.facts.Era == mcp.Modern
+	asked := c.questions[string(m.Bytes(m.ID))] != nil
 	c.mu.Unlock()
 	switch {
+	case asked: // one id, one answer (FRM-10)
+		c.events.emit(Event{Server: c.name, Kind: EventViolation, Detail: "server used the id of an open request again"})
 	case modern: // a response would break FRM-15 for us (FRM-16)
 		c.events.emit(Event{Server: c.name, Kind: EventViolation, Detail: "modern server sent request " + m.MethodName()})
 	case ph != probing && m.MethodIs(mcp.Ping):
@@ -199,6 +145,8 @@ func (c *Conn) notification(m *framing.Message) {
 	case ph != open:
 	case m.MethodIs(mcp.Progress):
 		c.progress(m)
+	case c.facts.Era == mcp.Modern && m.MethodIs(mcp.Cancelled):
+		c.endListen(m)
 	case c.facts.Era == mcp.Modern && m.MetaMember(mcp.MetaSubscriptionID).OK():
 		c.subscribed(m)
 	default:
@@ -221,12 +169,30 @@ func (c *Conn) progress(m *framing.Message) {
 		return
 	}
 	k.progress, k.moved = value, true
-	c.extendLocked(k)
+	c.extendLocked(k, time.Now())
 	c.mu.Unlock()
 	k.ex.Sink.Notify(framing.Rewrite(m.Raw, era.ProgressEdits(m, k.token)), "progress")
 }
 
-// subscribed routes what a modern server sends for a listen, by the subscription id alone (STD-09, SUB-06).
+// endListen takes a modern server's word that it ends a listen. The listener gets no result, since the server gave
+// none: its stream just ends, and it may listen again (SUB-10, SUB-11). Behind a result the word means nothing (CON-01).
+func (c *Conn) endListen(m *framing.Message) {
+	n, _ := parseID(m.Bytes(m.Param("requestId")))
+	c.mu.Lock()
+	k := c.calls[n]
+	if k == nil || !k.endless {
+		c.mu.Unlock()
+		return
+	}
+	c.removeLocked(k)
+	c.mu.Unlock()
+	if k.ex != nil {
+		k.ex.Sink.Finish(Answer{})
+	}
+}
+
+// subscribed routes what a modern server sends for a listen, by the subscription id alone (STD-09, SUB-06). The handler
+// learns of changes of the tools from any listen.
 func (c *Conn) subscribed(m *framing.Message) {
 	n, _ := parseID(m.Bytes(m.MetaMember(mcp.MetaSubscriptionID)))
 	c.mu.Lock()
@@ -239,7 +205,9 @@ func (c *Conn) subscribed(m *framing.Message) {
 		edits := era.SubscriptionEdits(m, k.ex.Message.Bytes(k.ex.Message.ID))
 		k.ex.Sink.Notify(framing.Rewrite(m.Raw, edits), notifyKey(m))
 	}
-	c.h.ServerNotification(c, m)
+	if m.MethodIs(mcp.ToolsListChanged) {
+		c.h.ServerNotification(c, m)
+	}
 }
 
 // notifyKey is what makes two notifications mergeable: the method, and the URI of a resource update.
@@ -275,53 +243,6 @@ func (c *Conn) youngestLocked(fits func(*Exchange) bool) (young *call, n int) {
 		}
 	}
 	return young, n
-}
-
-// Question registers a request of the server that is put to a client, for the exchange it belongs to or nil. While it
-// is open the exchange has no deadline.
-func (c *Conn) Question(id []byte, ex *Exchange) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return
-	}
-	var of *call
-	if ex != nil {
-		of, _ = c.youngestLocked(func(e *Exchange) bool { return e == ex })
-	}
-	if of != nil {
-		of.asks++
-	}
-	c.questions[string(id)] = of
-}
-
-// Answer sends a client's answer to a question. It reports false when the question is not open any more.
-func (c *Conn) Answer(id []byte, f framing.Frame) bool {
-	c.mu.Lock()
-	of, ok := c.questions[string(id)]
-	delete(c.questions, string(id))
-	if of != nil {
-		of.asks--
-		c.extendLocked(of)
-	}
-	c.mu.Unlock()
-	if ok {
-		c.reply(f)
-	}
-	return ok
-}
-
-// Refuse answers a request of the server with an error of the bridge.
-func (c *Conn) Refuse(m *framing.Message, code int, msg string) {
-	e := &Error{Code: code, Message: msg, ID: m.Bytes(m.ID)}
-	c.reply(framing.Whole(e.Body(true)))
-}
-
-// reply sends an answer without ever holding up the reading goroutine for long.
-func (c *Conn) reply(f framing.Frame) {
-	ctx, stop := context.WithTimeout(context.Background(), time.Second)
-	defer stop()
-	_ = c.up.Send(ctx, f, false)
 }
 
 // ResultFrame is a response that carries a result object for a raw id.

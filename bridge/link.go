@@ -3,13 +3,12 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	"mcpbridge/bridge/era"
 	"mcpbridge/bridge/mcp"
-	"mcpbridge/framing"
 )
 
 // Back opens connections to one server, one at a time.
@@ -68,14 +67,16 @@ type Link struct {
 	lastUse     time.Time
 	closed      bool
 	catalog     catalog
-	initialized bool // the client of an exclusive link has finished its handshake
+	initialized bool  // the client of an exclusive link has finished its handshake
+	held        *Conn // waits for notifications/initialized from that client
 }
 
 // linkState is what must be restored on a new connection.
 type linkState struct {
-	level  mcp.Level             // sent to the server, NoLevel if none was
-	levels map[Session]mcp.Level // wanted by sessions of a shared link
-	subs   map[string][]Session  // raw URI -> who subscribed
+	level  mcp.Level                // sent to the server, NoLevel if none was
+	levels map[Session]mcp.Level    // wanted by sessions of a shared link
+	subs   map[string][]Session     // raw URI -> who subscribed
+	busy   map[string]chan struct{} // raw URI -> closed when the server has been told of a change
 }
 
 type opening struct {
@@ -90,7 +91,8 @@ var errLinkClosed = errors.New("link is closed")
 func NewLink(ctx context.Context, cfg LinkConfig) *Link {
 	cfg.Limits = cfg.Limits.WithDefaults()
 	l := &Link{cfg: cfg, lastUse: time.Now(),
-		state: linkState{level: mcp.NoLevel, levels: map[Session]mcp.Level{}, subs: map[string][]Session{}}}
+		state: linkState{level: mcp.NoLevel, levels: map[Session]mcp.Level{}, subs: map[string][]Session{},
+			busy: map[string]chan struct{}{}}}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	return l
 }
@@ -155,16 +157,21 @@ func (l *Link) open(op *opening) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.opening = nil
-	op.conn, op.err = c, err
 	if err != nil {
 		if ctx.Err() != nil {
-			op.err = errors.Join(context.Cause(ctx), err)
+			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
+		op.err = err
 		return
 	}
 	l.opened++
-	if c.Err() == nil {
-		l.conn = c
+	l.wg.Go(func() { <-c.Done() })
+	if op.err = c.Err(); op.err != nil { // it ended behind its handshake: nothing of anybody's was sent
+		return
+	}
+	l.conn, op.conn = c, c
+	if hold && c.Facts().Era == mcp.Legacy {
+		l.held = c
 	}
 	l.cfg.Events.emit(Event{Server: l.cfg.Name, Kind: EventOpened, Detail: string(c.Facts().Version)})
 }
@@ -173,38 +180,6 @@ type startTimeout time.Duration
 
 func (t startTimeout) Error() string {
 	return "it was not ready within " + time.Duration(t).String() + " (setting startTimeout)"
-}
-
-// restore brings a fresh connection to the state the clients know, and tells them that things may have changed while the
-// server was away (STD-05, SUB-16).
-func (l *Link) restore(ctx context.Context, c *Conn) {
-	if c.Facts().Era != mcp.Legacy {
-		return
-	}
-	l.mu.Lock()
-	level := l.state.level
-	uris := make([]string, 0, len(l.state.subs))
-	for uri := range l.state.subs {
-		uris = append(uris, uri)
-	}
-	l.mu.Unlock()
-	if level != mcp.NoLevel {
-		_, _ = c.RoundTrip(ctx, mcp.SetLevel, []byte(`{"level":"`+level.String()+`"}`))
-	}
-	for _, uri := range uris {
-		_, _ = c.RoundTrip(ctx, mcp.ResourcesSubscribe, []byte(`{"uri":`+uri+`}`))
-	}
-	caps := c.Facts().Hello.Capabilities
-	for _, k := range [...]struct{ capability, method string }{
-		{"tools", mcp.ToolsListChanged}, {"prompts", mcp.PromptsListChanged}, {"resources", mcp.ResourcesListChanged},
-	} {
-		if era.HasCapability(caps, k.capability, "listChanged") {
-			l.broadcast(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+k.method+`"}`)), k.method)
-		}
-	}
-	for _, uri := range uris {
-		l.updated(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+mcp.ResourcesUpdated+`","params":{"uri":`+uri+`}}`)), uri)
-	}
 }
 
 // Closed forgets a connection that ended; the next message opens another.
@@ -228,7 +203,8 @@ func (l *Link) Attach(s Session) {
 	l.sessions = append(l.sessions, s)
 }
 
-// Detach removes a legacy session and releases its subscriptions and log level.
+// Detach removes a legacy session and releases its subscriptions and log level. On a shared link its requests are
+// cancelled and what it was asked is refused; an exclusive link ends with its session.
 func (l *Link) Detach(s Session) {
 	l.mu.Lock()
 	l.sessions = slices.DeleteFunc(l.sessions, func(o Session) bool { return o == s })
@@ -245,12 +221,14 @@ func (l *Link) Detach(s Session) {
 	c := l.conn
 	l.lastUse = time.Now()
 	l.mu.Unlock()
-	if c == nil || l.cfg.Exclusive || len(free) == 0 {
+	if c == nil || l.cfg.Exclusive {
 		return
 	}
+	tell := c.release(s)
 	l.background(func(ctx context.Context) {
+		tell(ctx)
 		for _, uri := range free {
-			_, _ = c.RoundTrip(ctx, mcp.ResourcesUnsubscribe, []byte(`{"uri":`+uri+`}`))
+			l.unhold(ctx, c, uri)
 		}
 	})
 }
@@ -274,12 +252,13 @@ func (l *Link) Idle() (since time.Time, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.opening != nil || len(l.sessions) > 0 || l.conn != nil && l.conn.Busy() > 0 {
+		l.lastUse = time.Now()
 		return time.Time{}, false
 	}
 	return l.lastUse, true
 }
 
-// Close ends the server and everything the link started, within ctx.
+// Close ends the server and waits for everything the link started, the reading of the server included, within ctx.
 func (l *Link) Close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true

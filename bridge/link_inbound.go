@@ -12,18 +12,15 @@ import (
 // it goes to the youngest running call whose client declared the feature, which costs presentation only, since the answer
 // returns by id (translation 5.10). What nobody can be asked is refused at once, so that the server is not held up.
 func (l *Link) ServerRequest(c *Conn, m *framing.Message) {
-	feature := featureOf(m)
-	asker := func(e *Exchange) bool {
-		return e.Session != nil && e.Traits.MayAsk && (l.cfg.Exclusive || feature != "" && e.Session.Declares(feature))
-	}
-	id := m.Bytes(m.ID)
-	if ex, _ := c.Youngest(asker); ex != nil {
-		c.Question(id, ex)
-		ex.Session.Ask(c, m, ex.Sink)
-		return
+	feature, id := featureOf(m), m.Bytes(m.ID)
+	for ex := l.askee(c, feature); ex != nil; ex = l.askee(c, feature) {
+		if c.Question(id, ex, ex.Session) {
+			ex.Session.Ask(c, m, ex.Sink)
+			return
+		}
 	}
 	if s := l.sole(); s != nil {
-		c.Question(id, nil)
+		c.Question(id, nil, s)
 		s.Ask(c, m, nil)
 		return
 	}
@@ -33,6 +30,25 @@ func (l *Link) ServerRequest(c *Conn, m *framing.Message) {
 	default:
 		c.Refuse(m, mcp.CodeMethodNotFound, feature+" was not declared by the client of this request")
 	}
+}
+
+// askee returns the running call a question of the server is put to, nil if there is none or it would be a guess between
+// principals (SEC-08).
+func (l *Link) askee(c *Conn, feature string) *Exchange {
+	var who Principal
+	guess := false
+	ex, n := c.Youngest(func(e *Exchange) bool {
+		if e.Session == nil || !e.Traits.MayAsk || !l.cfg.Exclusive && (feature == "" || !e.Session.Declares(feature)) {
+			return false
+		}
+		guess = guess || who != "" && who != e.Principal
+		who = e.Principal
+		return true
+	})
+	if !l.cfg.Exclusive && (guess || n > 1 && who == Anonymous) {
+		return nil
+	}
+	return ex
 }
 
 // featureOf names the client feature a server's request needs, "" for a method nobody knows.
@@ -140,23 +156,43 @@ func below(uri, held string) bool {
 	return strings.HasPrefix(uri, prefix)
 }
 
-// logMessage gives a log message to the one request it can belong to, else to the sessions of a shared link whose level
-// admits it, else to the bridge's own log; it never guesses one onto a modern stream (translation 9, LOG-01, LOG-02,
-// LOG-09).
+// logMessage gives a log message to the one request it can belong to if that admits it, one that belongs to none to the
+// sessions whose level admits it, else to the bridge's own log; it never guesses one onto a modern stream (translation 9,
+// LOG-01, LOG-02, LOG-09).
 func (l *Link) logMessage(c *Conn, m *framing.Message) {
 	level, _ := framing.String(m.Bytes(m.Param("level")))
 	at := mcp.ParseLevel(level)
-	ex, n := c.Youngest(func(*Exchange) bool { return true })
-	if n > 1 && !l.cfg.Exclusive {
-		ex, n = c.Youngest(func(e *Exchange) bool { return e.Level != mcp.NoLevel && e.Level <= at })
-	}
-	switch {
-	case ex != nil && (n == 1 || l.cfg.Exclusive) && l.admits(ex, at):
+	switch ex := l.logOwner(c); {
+	case ex != nil && l.admits(ex, at):
 		ex.Sink.Notify(framing.Whole(m.Raw), "")
-	case l.deliverLog(m, at):
+	case ex == nil && l.deliverLog(m, at):
 	default:
 		l.cfg.Events.emit(Event{Server: l.cfg.Name, Kind: EventServerLog, Detail: string(m.Bytes(m.Params))})
 	}
+}
+
+// logOwner returns the request a log message belongs to: the only one that runs; on an exclusive link the youngest; among
+// several of one principal the only one that wants messages at all, as long as none is a session's (translation 9.1, 9.3).
+func (l *Link) logOwner(c *Conn) *Exchange {
+	var who Principal
+	var wants *Exchange
+	levels, guess := 0, false
+	ex, n := c.Youngest(func(e *Exchange) bool {
+		guess = guess || e.Session != nil || e.Principal == Anonymous || who != "" && who != e.Principal
+		who = e.Principal
+		if e.Level != mcp.NoLevel {
+			wants = e
+			levels++
+		}
+		return true
+	})
+	switch {
+	case n == 1 || l.cfg.Exclusive:
+		return ex
+	case levels == 1 && !guess:
+		return wants
+	}
+	return nil
 }
 
 func (l *Link) admits(ex *Exchange, at mcp.Level) bool {
@@ -186,7 +222,7 @@ func (l *Link) deliverLog(m *framing.Message, at mcp.Level) bool {
 
 func (l *Link) withdraw(c *Conn, m *framing.Message) {
 	id := m.Bytes(m.Param("requestId"))
-	if c.Facts().Era == mcp.Modern || len(id) == 0 {
+	if !c.forgetQuestion(id) {
 		return
 	}
 	for _, s := range l.attached() {

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -10,13 +11,49 @@ import (
 	"mcpbridge/framing"
 )
 
-// Initialized tells that the client of an exclusive link has finished its handshake; the first time it is passed on.
+// restore brings a fresh connection to the state the clients know, and tells them that things may have changed while the
+// server was away (STD-05, SUB-16).
+func (l *Link) restore(ctx context.Context, c *Conn) {
+	if c.Facts().Era != mcp.Legacy {
+		return
+	}
+	l.mu.Lock()
+	level := l.state.level
+	uris := make([]string, 0, len(l.state.subs))
+	for uri := range l.state.subs {
+		uris = append(uris, uri)
+	}
+	l.mu.Unlock()
+	if level != mcp.NoLevel {
+		_, _ = c.RoundTrip(ctx, mcp.SetLevel, []byte(`{"level":"`+level.String()+`"}`))
+	}
+	for _, uri := range uris {
+		_, _ = c.RoundTrip(ctx, mcp.ResourcesSubscribe, uriParams(uri))
+	}
+	caps := c.Facts().Hello.Capabilities
+	for _, k := range [...]struct{ capability, method string }{
+		{"tools", mcp.ToolsListChanged}, {"prompts", mcp.PromptsListChanged}, {"resources", mcp.ResourcesListChanged},
+	} {
+		if era.HasCapability(caps, k.capability, "listChanged") {
+			l.broadcast(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+k.method+`"}`)), k.method)
+		}
+	}
+	for _, uri := range uris {
+		l.updated(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+mcp.ResourcesUpdated+`","params":{"uri":`+uri+`}}`)), uri)
+	}
+}
+
+// Initialized tells that the client of an exclusive link has finished its handshake. It is passed on to a connection that
+// was opened without it, once.
 func (l *Link) Initialized(ctx context.Context, c *Conn) {
 	l.mu.Lock()
-	first := !l.initialized && l.cfg.Exclusive
+	held := l.held == c
+	if held {
+		l.held = nil
+	}
 	l.initialized = true
 	l.mu.Unlock()
-	if first && c.Facts().Era == mcp.Legacy {
+	if held {
 		_ = c.Notify(ctx, mcp.Initialized, nil)
 	}
 }
@@ -45,7 +82,9 @@ func (l *Link) NoteSubscription(s Session, uri []byte, on bool) {
 // (translation 9.3).
 func (l *Link) SetSessionLevel(ctx context.Context, c *Conn, s Session, level mcp.Level) {
 	l.mu.Lock()
-	l.state.levels[s] = level
+	if slices.Contains(l.sessions, s) { // it may have left meanwhile
+		l.state.levels[s] = level
+	}
 	l.mu.Unlock()
 	l.EnsureLevel(ctx, c, level)
 }
@@ -71,38 +110,62 @@ func (l *Link) EnsureLevel(ctx context.Context, c *Conn, level mcp.Level) {
 }
 
 // Subscribe counts a session of a shared link as a holder of a URI. The first holder's request goes to the server and the
-// server's answer decides; held says that the bridge may answer by itself (translation 8.4).
+// server's answer decides; for a later one the bridge answers by itself (translation 8.4). The server has Limits.Timeout
+// to answer (CAN-08).
 func (l *Link) Subscribe(ctx context.Context, c *Conn, s Session, uri []byte) (refused *framing.Message, err *Error) {
-	l.mu.Lock()
-	who, held := l.state.subs[string(uri)]
-	full := !held && len(l.state.subs) >= l.cfg.Limits.Subscriptions
-	if held && !slices.Contains(who, s) {
-		l.state.subs[string(uri)] = append(who, s)
+	ctx, stop := context.WithTimeout(ctx, l.cfg.Limits.Timeout)
+	defer stop()
+	done, failed := l.change(ctx, string(uri))
+	if failed != nil {
+		return nil, unanswered(l.cfg.Name, failed)
 	}
-	l.mu.Unlock()
-	switch {
+	defer done()
+	switch held, full := l.hold(s, string(uri)); {
 	case held:
 		return nil, nil
 	case full:
 		return nil, &Error{Code: mcp.CodeInternal, Reason: ReasonOverload, Message: "too many resource subscriptions on server " + l.cfg.Name}
 	}
-	m, failed := c.RoundTrip(ctx, mcp.ResourcesSubscribe, append(append([]byte(`{"uri":`), uri...), '}'))
+	m, failed := c.RoundTrip(ctx, mcp.ResourcesSubscribe, uriParams(string(uri)))
 	if failed != nil {
-		return nil, terminated(l.cfg.Name, failed)
+		return nil, unanswered(l.cfg.Name, failed)
 	}
 	if m.Kind == framing.Error {
 		return m, nil
 	}
-	l.mu.Lock()
-	if !slices.Contains(l.state.subs[string(uri)], s) {
-		l.state.subs[string(uri)] = append(l.state.subs[string(uri)], s)
+	if !l.holdNew(s, string(uri)) { // the session has left
+		_, _ = c.RoundTrip(ctx, mcp.ResourcesUnsubscribe, uriParams(string(uri)))
 	}
-	l.mu.Unlock()
 	return nil, nil
+}
+
+// hold adds a holder to a URI that is held.
+func (l *Link) hold(s Session, uri string) (held, full bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	who, held := l.state.subs[uri]
+	if held && !slices.Contains(who, s) && slices.Contains(l.sessions, s) {
+		l.state.subs[uri] = append(who, s)
+	}
+	// Those whose first request is under way count too, this one included.
+	return held, !held && len(l.state.subs)+len(l.state.busy) > l.cfg.Limits.Subscriptions
+}
+
+// holdNew enters the first holder of a URI, unless that session has left.
+func (l *Link) holdNew(s Session, uri string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Contains(l.sessions, s) {
+		return false
+	}
+	l.state.subs[uri] = []Session{s}
+	return true
 }
 
 // Unsubscribe releases a URI for one session; the last holder's release reaches the server.
 func (l *Link) Unsubscribe(ctx context.Context, c *Conn, s Session, uri []byte) {
+	ctx, stop := context.WithTimeout(ctx, l.cfg.Limits.Timeout)
+	defer stop()
 	l.mu.Lock()
 	who := slices.DeleteFunc(slices.Clone(l.state.subs[string(uri)]), func(o Session) bool { return o == s })
 	last := len(who) == 0 && len(l.state.subs[string(uri)]) > 0
@@ -113,6 +176,62 @@ func (l *Link) Unsubscribe(ctx context.Context, c *Conn, s Session, uri []byte) 
 	}
 	l.mu.Unlock()
 	if last {
-		_, _ = c.RoundTrip(ctx, mcp.ResourcesUnsubscribe, append(append([]byte(`{"uri":`), uri...), '}'))
+		l.unhold(ctx, c, string(uri))
 	}
+}
+
+// unhold tells the server that nobody holds a URI any more, unless somebody does again.
+func (l *Link) unhold(ctx context.Context, c *Conn, uri string) {
+	done, err := l.change(ctx, uri)
+	if err != nil {
+		return
+	}
+	defer done()
+	l.mu.Lock()
+	_, again := l.state.subs[uri]
+	l.mu.Unlock()
+	if !again {
+		_, _ = c.RoundTrip(ctx, mcp.ResourcesUnsubscribe, uriParams(uri))
+	}
+}
+
+// change lets one at a time tell the server about a URI, so that what it was told last is what holds. Call done when the
+// server has answered.
+func (l *Link) change(ctx context.Context, uri string) (done func(), err error) {
+	mine := make(chan struct{})
+	for {
+		l.mu.Lock()
+		other := l.state.busy[uri]
+		if other == nil {
+			l.state.busy[uri] = mine
+		}
+		l.mu.Unlock()
+		if other == nil {
+			return func() {
+				l.mu.Lock()
+				delete(l.state.busy, uri)
+				l.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func uriParams(uri string) []byte { return []byte(`{"uri":` + uri + `}`) }
+
+// unanswered is the failure of a request the bridge made for a client.
+func unanswered(name string, err error) *Error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &Error{Code: mcp.CodeInternal, Reason: ReasonTimeout, Message: "server " + name + " did not answer in time"}
+	}
+	var own *Error
+	if errors.As(err, &own) {
+		return own
+	}
+	return terminated(name, err)
 }

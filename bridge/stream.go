@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"slices"
 	"sync"
 
 	"mcpbridge/framing"
@@ -27,7 +28,8 @@ type Outgoing struct {
 // StreamLimits bound a stream. Zero values mean the defaults.
 type StreamLimits struct {
 	// Unsent is how many bytes of notifications may wait for a slow reader. Above it the newest notification is
-	// dropped (progress and changes are merged first); answers and questions always stay. Default 4 MiB.
+	// dropped (progress and changes are merged first); answers always stay. Questions have as much room again, of their
+	// own. Default 4 MiB.
 	Unsent int
 	// Merge is the number of waiting messages from which notifications of one key replace each other. Default 32.
 	Merge int
@@ -87,11 +89,16 @@ func (s *Stream) over() bool { return s.finals == 0 || s.closed }
 
 func (s *Stream) mergeLocked(f framing.Frame, key string) bool {
 	for i := len(s.out) - 1; i >= s.next; i-- {
-		if s.out[i].Key == key {
-			s.unsent += f.Len() - s.out[i].Frame.Len()
-			s.out[i].Frame = f
-			return true
+		if s.out[i].Key != key {
+			continue
 		}
+		if more := f.Len() - s.out[i].Frame.Len(); more <= 0 || s.unsent+more <= s.limits.Unsent {
+			s.unsent += more
+			s.out[i].Frame = f
+		} else {
+			s.dropped++
+		}
+		return true
 	}
 	return false
 }
@@ -100,9 +107,26 @@ func (s *Stream) mergeLocked(f framing.Frame, key string) bool {
 func (s *Stream) Ask(f framing.Frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.over() {
-		s.putLocked(Outgoing{Frame: f, Kind: OutAsk})
+	if s.over() {
+		return
 	}
+	if s.unsent+f.Len() > s.limits.Unsent {
+		if asked := s.askedLocked(); asked > 0 && asked+f.Len() > s.limits.Unsent {
+			s.dropped++
+			return
+		}
+	}
+	s.putLocked(Outgoing{Frame: f, Kind: OutAsk})
+}
+
+// askedLocked is how many bytes of questions wait.
+func (s *Stream) askedLocked() (n int) {
+	for i := s.next; i < len(s.out); i++ {
+		if s.out[i].Kind == OutAsk {
+			n += s.out[i].Frame.Len()
+		}
+	}
+	return n
 }
 
 // Finish implements Sink.
@@ -140,11 +164,12 @@ func (s *Stream) Wake() <-chan struct{} { return s.wake }
 func (s *Stream) Take() (batch []Outgoing, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	batch = s.out[s.next:len(s.out):len(s.out)]
 	s.unsent = 0
 	if s.limits.Replay == 0 {
+		batch = s.out[s.next:len(s.out):len(s.out)]
 		s.out, s.next = nil, 0
 	} else {
+		batch = slices.Clone(s.out[s.next:]) // what is kept may be cut, and merged into after a rewind
 		s.keepLocked(batch)
 	}
 	return batch, s.over()
@@ -156,13 +181,14 @@ func (s *Stream) keepLocked(batch []Outgoing) {
 		s.kept += batch[i].Frame.Len()
 	}
 	s.next = len(s.out)
-	cut := 0
-	for cut < s.next && s.kept > s.limits.Replay {
-		s.kept -= s.out[cut].Frame.Len()
-		cut++
+	n := 0
+	for n < s.next && s.kept > s.limits.Replay {
+		s.kept -= s.out[n].Frame.Len()
+		n++
 	}
-	s.out = append([]Outgoing(nil), s.out[cut:]...)
-	s.next -= cut
+	clear(s.out[:n]) // their memory goes now, their places with the next growth
+	s.out = s.out[n:]
+	s.next -= n
 }
 
 // Rewind makes everything after message seq available again, as far as it is kept.
@@ -181,7 +207,8 @@ func (s *Stream) Rewind(seq int64) {
 func (s *Stream) Unsend() []Outgoing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rest := append([]Outgoing(nil), s.out[s.next:]...)
+	rest := slices.Clone(s.out[s.next:])
+	clear(s.out[s.next:])
 	s.out, s.unsent = s.out[:s.next], 0
 	return rest
 }

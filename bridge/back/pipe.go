@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"mcpbridge/bridge"
@@ -11,43 +12,72 @@ import (
 	"mcpbridge/procman"
 )
 
-// exitWait is how long the end of a process is waited for after the end of its output, to explain it.
-const exitWait = 500 * time.Millisecond
+// exitWait is how long a process whose pipes have failed has to end by itself, so that its end can be explained. What it
+// leaves behind is given procman.DefaultLinger of that.
+const exitWait = time.Second
+
+// errEnded is what writing to a process that is gone gives.
+var errEnded = errors.New("server has ended")
 
 // pipe is the upstream over a child's stdin and stdout.
 type pipe struct {
-	back *Stdio
-	proc procman.Process
-	w    *framing.Writer
-	r    *framing.Reader
+	back    *Stdio
+	proc    procman.Process
+	w       *framing.Writer
+	r       *framing.Reader
+	blame   atomic.Pointer[exitError] // why the pipe ends the process, nil while it does not
+	closing atomic.Bool               // Close was called
 }
 
-func (s *Stdio) pipe(p procman.Process) *pipe {
-	u := &pipe{back: s, proc: p, w: framing.NewWriter(p.Stdin(), s.cfg.Limits.Queue), r: framing.NewReader(p.Stdout(), s.cfg.Limits.Line)}
-	s.wg.Go(u.watch)
-	return u
-}
-
-// watch ends a process that does not take input any more although it lives (case 27).
-func (u *pipe) watch() {
+// watch ends a process that does not take input any more although it lives (case 27), and sees the connection to its end.
+func (u *pipe) watch(c *bridge.Conn) {
 	select {
 	case <-u.proc.Done():
-		u.w.Abort(errors.New("server has ended"))
 	case <-u.w.Done():
-		u.stop()
+		u.abandon()
+	}
+	u.w.Abort(errEnded)
+	<-u.w.Done()
+	<-c.Done()
+}
+
+// abandon ends a process whose input has failed, unless it ends by itself or is being ended: a second request to end makes
+// some servers drop what they are saving.
+func (u *pipe) abandon() {
+	if u.blame.Load() == nil && (u.dies() || u.stopping()) {
+		return
+	}
+	u.blame.CompareAndSwap(nil, &exitError{text: "it takes no input any more"})
+	u.stop()
+}
+
+func (u *pipe) stopping() bool {
+	state, _ := u.back.Status()
+	return u.closing.Load() || state == procman.Stopping || state == procman.Closed
+}
+
+// dies waits for the end of a process that is likely to end by itself.
+func (u *pipe) dies() bool {
+	t := time.NewTimer(exitWait)
+	defer t.Stop()
+	select {
+	case <-u.proc.Done():
+		return true
+	case <-t.C:
+		return false
 	}
 }
 
-// stop ends the process by the ladder.
+// stop ends the process by the ladder, if it is still there.
 func (u *pipe) stop() {
 	select {
 	case <-u.proc.Done():
 		return
 	default:
 	}
-	ctx, end := context.WithTimeout(context.Background(), 15*time.Second)
+	ctx, end := context.WithTimeout(context.Background(), stopTimeout)
 	defer end()
-	_ = procman.Stop(ctx, u.proc, u.back.cfg.Policy.Grace)
+	_ = procman.Stop(ctx, u.proc, u.back.cfg.Policy.Grace) // the supervisor reports the end
 }
 
 // Send implements bridge.Upstream.
@@ -82,31 +112,24 @@ func (u *pipe) Serve(r bridge.Receiver) error {
 
 // ended explains the end of the server's output. A process that closed its output and lives on is ended too (STD-03).
 func (u *pipe) ended(err error) error {
-	t := time.NewTimer(exitWait)
-	defer t.Stop()
-	select {
-	case <-u.proc.Done():
-		return errors.New(u.back.mask(explainExit(u.proc.Exit())))
-	case <-t.C:
+	if u.dies() {
+		if why := u.blame.Load(); why != nil {
+			return why
+		}
+		return u.back.explainExit(u.proc.Exit())
 	}
-	u.w.Abort(errors.New("server closed its output"))
-	if err == io.EOF {
-		return errors.New("it closed its output")
+	text := "it closed its output"
+	if err != io.EOF {
+		text = "its output cannot be read: " + err.Error()
 	}
-	return err
-}
-
-// explainExit is one line: how it ended and the last thing it said.
-func explainExit(e procman.Exit) string {
-	text := e.String()
-	if n := len(e.Stderr); n > 0 && !e.Requested {
-		text += "; its last words: " + e.Stderr[n-1]
-	}
-	return text
+	u.blame.CompareAndSwap(nil, &exitError{text: text})
+	u.w.Abort(errEnded)
+	return u.blame.Load()
 }
 
 // Close implements bridge.Upstream.
 func (u *pipe) Close(ctx context.Context) error {
+	u.closing.Store(true)
 	u.back.sup.Forgive(u.proc)
 	return procman.Stop(ctx, u.proc, u.back.cfg.Policy.Grace)
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"mcpbridge/bridge"
-	"mcpbridge/bridge/mcp"
+	"mcpbridge/framing"
 	"mcpbridge/procman"
 )
 
@@ -21,18 +21,21 @@ type StdioConfig struct {
 	Verdict *Verdict
 	Events  func(procman.Event)
 	// Secrets are texts that must not appear in an error, such as the values of the server's own environment (SEC-09).
+	// Those of less than 6 bytes are not looked for.
 	Secrets []string
 }
 
 // Stdio is the back of a server that runs as a child process. It implements bridge.Back. A connection never shares its
 // process with another: a process that has lost its connection is ended before the next one is opened.
 type Stdio struct {
-	cfg StdioConfig
-	sup *procman.Supervisor
-	wg  sync.WaitGroup
+	cfg   StdioConfig
+	sup   *procman.Supervisor
+	masks []string
+	wg    sync.WaitGroup // started under mu, waited for by Close
 
-	mu   sync.Mutex
-	used procman.Process // the process of the last connection
+	mu     sync.Mutex
+	used   procman.Process // guarded by mu; the process of the last connection
+	closed bool            // guarded by mu
 }
 
 // NewStdio returns a back whose process is not started yet.
@@ -41,47 +44,33 @@ func NewStdio(cfg StdioConfig) *Stdio {
 	if cfg.Verdict == nil {
 		cfg.Verdict = &Verdict{}
 	}
-	return &Stdio{cfg: cfg, sup: procman.NewSupervisor(cfg.Spec, cfg.Policy, cfg.Spawner, cfg.Events)}
+	return &Stdio{cfg: cfg, masks: masks(cfg.Secrets), sup: procman.NewSupervisor(cfg.Spec, cfg.Policy, cfg.Spawner, cfg.Events)}
 }
 
-// Open implements bridge.Back.
+// Open implements bridge.Back. Its error says what was tried and what happened, without secrets.
 func (s *Stdio) Open(ctx context.Context, o bridge.OpenOptions) (*bridge.Conn, error) {
 	a := &attempt{back: s, o: o}
-	var missing []mcp.Era
-	var failed []error
-	for _, e := range s.cfg.Verdict.order(o.Want) {
-		err := a.try(ctx, e)
-		if err == nil {
-			s.cfg.Verdict.learn(e, missing)
-			return a.conn, nil
-		}
-		failed = append(failed, err)
-		var no *refusal
-		if !errors.As(err, &no) {
-			break // no verdict: the server could not be asked
-		}
-		missing = append(missing, e)
+	a.eras, a.offer = s.cfg.Verdict.order(o.Want)
+	failed := a.run(ctx)
+	if failed == nil {
+		return a.conn, nil
 	}
-	a.drop(ctx)
+	a.drop()
 	return nil, s.explain(failed)
 }
 
-// explain joins what went wrong, without secrets.
+// explain joins what went wrong, the last in full, without secrets.
 func (s *Stdio) explain(failed []error) error {
 	var parts []string
-	for _, err := range failed {
-		parts = append(parts, err.Error())
+	for i, err := range failed {
+		text := err.Error()
+		var f *failure
+		if errors.As(err, &f) && f.long != "" && i == len(failed)-1 {
+			text = f.long
+		}
+		parts = append(parts, text)
 	}
 	return errors.New(s.mask(strings.Join(parts, "; then ")))
-}
-
-func (s *Stdio) mask(text string) string {
-	for _, secret := range s.cfg.Secrets {
-		if len(secret) >= 6 {
-			text = strings.ReplaceAll(text, secret, "***")
-		}
-	}
-	return text
 }
 
 // process returns a running process that no connection has used.
@@ -98,24 +87,52 @@ func (s *Stdio) process(ctx context.Context) (procman.Process, error) {
 			}
 		}
 	}
-	p, err := s.sup.Start(ctx)
-	if err != nil {
-		return nil, err
-	}
+	return s.sup.Start(ctx)
+}
+
+// attach makes a connection of a process.
+func (s *Stdio) attach(p procman.Process, cfg bridge.ConnConfig) (*bridge.Conn, error) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, procman.ErrClosed // and p is ended by Close
+	}
 	s.used = p
-	s.mu.Unlock()
-	return p, nil
+	u := &pipe{back: s, proc: p, w: framing.NewWriter(p.Stdin(), s.cfg.Limits.Queue), r: framing.NewReader(p.Stdout(), s.cfg.Limits.Line)}
+	c := bridge.NewConn(u, cfg)
+	s.wg.Go(func() { u.watch(c) })
+	return c, nil
+}
+
+// begin starts a job that Close waits for; after Close it does nothing.
+func (s *Stdio) begin(job func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.wg.Go(job)
+	}
 }
 
 // Halt implements bridge.Back.
 func (s *Stdio) Halt(ctx context.Context) error { return s.sup.Halt(ctx) }
 
-// Close implements bridge.Back.
+// Close implements bridge.Back. It waits for the process and for all goroutines of its connections, within ctx.
 func (s *Stdio) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	err := s.sup.Close(ctx)
-	s.wg.Wait()
-	return err
+	done := make(chan struct{})
+	go func() { // ends with the goroutines it waits for
+		s.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return err
+	case <-ctx.Done():
+		return errors.Join(err, fmt.Errorf("cannot wait for the connections of %s to end: %w", s.cfg.Spec.Name, context.Cause(ctx)))
+	}
 }
 
 // Status tells what the supervisor knows about the process.

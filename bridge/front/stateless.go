@@ -53,6 +53,9 @@ func (x *exchange) modernRequest(c *Class, link *bridge.Link, conn *bridge.Conn)
 		case mcp.Listen:
 			return x.listenInVain(m)
 		}
+		if err := checkState(c); err != nil {
+			return err
+		}
 	}
 	if err := x.checkParams(ctx, c, link, conn); err != nil {
 		return err
@@ -77,6 +80,16 @@ func (x *exchange) modernRequest(c *Class, link *bridge.Link, conn *bridge.Conn)
 	}
 	r.run(c.Method == mcp.Listen)
 	return nil
+}
+
+// checkState refuses a retry of something that was never asked: before a legacy server the bridge gives out no request
+// state, so that any is forged, and running the call would not be what the client meant (translation 11.4).
+func checkState(c *Class) *bridge.Error {
+	if !c.Traits.MayAsk || !c.Message.Param("requestState").OK() {
+		return nil
+	}
+	return refuse(c.Message, mcp.CodeInvalidParams, bridge.ReasonRequestState,
+		"cannot continue: params.requestState is none of this bridge's. Send the request without it.")
 }
 
 func requestLevel(m *framing.Message) mcp.Level {

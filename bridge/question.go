@@ -1,0 +1,127 @@
+package bridge
+
+import (
+	"context"
+	"time"
+
+	"mcpbridge/bridge/mcp"
+	"mcpbridge/framing"
+)
+
+// question is one request of the server that a client has to answer.
+type question struct {
+	of *call   // the request it belongs to, nil for none and for one that has ended
+	to Session // who was asked
+}
+
+// Question registers a request of the server that is put to a client, for the exchange it belongs to or nil. While it
+// is open the exchange has no deadline. It reports false, and registers nothing, when the exchange is over.
+func (c *Conn) Question(id []byte, ex *Exchange, to Session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := &question{to: to}
+	if ex != nil {
+		if q.of, _ = c.youngestLocked(func(e *Exchange) bool { return e == ex }); q.of == nil {
+			return false
+		}
+		q.of.asks++
+	}
+	if c.err == nil {
+		c.questions[string(id)] = q
+	}
+	return true
+}
+
+func (c *Conn) forgetQuestionsLocked(k *call) {
+	if k.asks == 0 {
+		return
+	}
+	for _, q := range c.questions {
+		if q.of == k {
+			q.of = nil
+		}
+	}
+}
+
+// forgetQuestion takes a question off the table and reports whether it was open.
+func (c *Conn) forgetQuestion(id []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.questions[string(id)]
+	if q == nil {
+		return false
+	}
+	delete(c.questions, string(id))
+	if q.of != nil {
+		q.of.asks--
+		c.extendLocked(q.of, time.Now())
+	}
+	return true
+}
+
+// Answer sends a client's answer to a question. It reports false when the question is not open any more. It waits for a
+// server that does not read, as a request does.
+func (c *Conn) Answer(id []byte, f framing.Frame) bool {
+	if !c.forgetQuestion(id) {
+		return false
+	}
+	ctx, stop := context.WithTimeout(context.Background(), c.limits.Timeout)
+	defer stop()
+	_ = c.up.Send(ctx, f, false)
+	return true
+}
+
+// Refuse answers a request of the server with an error of the bridge.
+func (c *Conn) Refuse(m *framing.Message, code int, msg string) {
+	id := m.Bytes(m.ID)
+	c.forgetQuestion(id)
+	c.refuse(id, code, msg)
+}
+
+func (c *Conn) refuse(id []byte, code int, msg string) {
+	e := &Error{Code: code, Message: msg, ID: id}
+	c.reply(framing.Whole(e.Body(true)))
+}
+
+// reply sends an answer from the reading goroutine, which must not wait for a server that does not read: it may do so
+// because it is not read from. Such a server misses the answer.
+func (c *Conn) reply(f framing.Frame) {
+	if err := c.up.Send(noWait(), f, false); err != nil {
+		c.events.emit(Event{Server: c.name, Kind: EventDropped, Detail: "answer to a request of the server", Err: err})
+	}
+}
+
+// release ends what a session that leaves has under way: its requests are over at once. The function returned tells the
+// server, and refuses what it still asks the session (translation 10).
+func (c *Conn) release(s Session) (tell func(context.Context)) {
+	var calls []*call
+	var asked []string
+	c.mu.Lock()
+	for _, k := range c.calls {
+		if k.ex != nil && k.ex.Session == s {
+			calls = append(calls, k)
+		}
+	}
+	for _, k := range calls {
+		c.removeLocked(k)
+	}
+	for id, q := range c.questions {
+		if q.to == s {
+			asked = append(asked, id)
+		}
+	}
+	c.mu.Unlock()
+	for _, k := range calls {
+		k.ex.Sink.Finish(Answer{})
+	}
+	return func(ctx context.Context) {
+		for _, k := range calls {
+			c.callOff(ctx, k, []byte(`"the session ended"`))
+		}
+		for _, id := range asked {
+			if c.forgetQuestion([]byte(id)) {
+				c.refuse([]byte(id), mcp.CodeInternal, "the client that was asked has left")
+			}
+		}
+	}
+}
