@@ -155,18 +155,6 @@ func setText(dst *string) func(node) {
 	}
 }
 
-func setTexts(dst *[]string) func(node) {
-	return func(n node) {
-		list := []string{}
-		for _, e := range n.elements() {
-			if v, ok := e.text(); ok {
-				list = append(list, v)
-			}
-		}
-		*dst = list
-	}
-}
-
 func setInt(dst *int, low, high int) func(node) {
 	return func(n node) {
 		literal, _ := n.value.Value.(hujson.Literal)

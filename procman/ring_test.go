@@ -70,7 +70,7 @@ func TestMarkerRoundTrip(t *testing.T) {
 	if !ok || m.mark != "state:dir" || m.pid == 0 {
 		t.Errorf("got %+v, %v", m, ok)
 	}
-	if newMarker("a") == newMarker("a") {
+	if first, second := newMarker("a"), newMarker("a"); first == second {
 		t.Error("two children have the same marker")
 	}
 	for _, s := range []string{"", "1:2:3:4", "x:2:3:4:m", "1:x:3:4:m"} {

@@ -44,7 +44,7 @@ func (u *pipe) watch(c *bridge.Conn) {
 // abandon ends a process whose input has failed, unless it ends by itself or is being ended: a second request to end makes
 // some servers drop what they are saving.
 func (u *pipe) abandon() {
-	if u.blame.Load() == nil && (u.dies() || u.stopping()) {
+	if u.blame.Load() == nil && u.dies() || u.stopping() {
 		return
 	}
 	u.blame.CompareAndSwap(nil, &exitError{text: "it takes no input any more"})

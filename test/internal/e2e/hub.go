@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -169,13 +170,23 @@ func (c *Child) takeLocked(kind byte, payload []byte) {
 
 func (c *Child) order(t testing.TB, kind byte, payload []byte) {
 	t.Helper()
+	if err := c.tell(kind, payload); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *Child) tell(kind byte, payload []byte) error {
 	head := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(payload)))
 	c.send.Lock()
 	defer c.send.Unlock()
 	if _, err := c.conn.Write(append(head, payload...)); err != nil {
-		t.Fatalf("cannot steer fixture process %d: %v", c.pid, err)
+		return fmt.Errorf("cannot steer fixture process %d: %w", c.pid, err)
 	}
+	return nil
 }
+
+// Say is Write for goroutines that may not end the test.
+func (c *Child) Say(text string) error { return c.tell(kindWrite, []byte(text)) }
 
 // Write has the process write these bytes to its output at once.
 func (c *Child) Write(t testing.TB, text string) {
@@ -235,6 +246,15 @@ func (c *Child) Seen(t testing.TB) [][]byte {
 // and the number of the next line.
 func (c *Child) Await(t testing.TB, from int, texts ...string) (line []byte, next int) {
 	t.Helper()
+	line, next, err := c.Find(from, texts...)
+	if err != nil {
+		t.Fatalf("%v; it was sent:\n%s", err, clip(bytes.Join(c.Seen(t), nil)))
+	}
+	return line, next
+}
+
+// Find is Await for goroutines that may not end the test.
+func (c *Child) Find(from int, texts ...string) (line []byte, next int, err error) {
 	i := from
 	if !c.hub.wait(func() bool {
 		for ; i < len(c.lines); i++ {
@@ -245,9 +265,9 @@ func (c *Child) Await(t testing.TB, from int, texts ...string) (line []byte, nex
 		}
 		return false
 	}) {
-		t.Fatalf("fixture process %d was not sent a line with %q; it was sent:\n%s", c.pid, texts, clip(bytes.Join(c.Seen(t), nil)))
+		return nil, 0, fmt.Errorf("fixture process %d was not sent a line with %q", c.Pid(), texts)
 	}
-	return line, i + 1
+	return line, i + 1, nil
 }
 
 func holds(line []byte, texts []string) bool {
