@@ -75,6 +75,9 @@ func (r *Reader) Next() (line []byte, terminated bool, err error) {
 	}
 }
 
+// Drained reports whether nothing that was read is left in the buffer: the next call of Next will wait for the stream.
+func (r *Reader) Drained() bool { return r.at == r.end }
+
 // size is the number of bytes of the current line up to offset end of buf.
 func (r *Reader) size(end int) int { return r.before + end - r.at }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -107,6 +108,9 @@ func (u *pipe) Serve(r bridge.Receiver) error {
 			continue
 		}
 		r.Message(m)
+		if u.r.Drained() {
+			runtime.Gosched() // whoever was just given an answer goes first, before a read that will wait
+		}
 	}
 }
 

@@ -91,7 +91,10 @@ type Record struct {
 }
 
 // Handler serves one endpoint. It implements http.Handler.
-type Handler struct{ cfg Config }
+type Handler struct {
+	cfg   Config
+	pulse *pulse
+}
 
 // NewHandler returns a handler.
 func NewHandler(cfg Config) *Handler {
@@ -103,7 +106,7 @@ func NewHandler(cfg Config) *Handler {
 	def(&cfg.Silence, 10*time.Second)
 	def(&cfg.KeepAlive, 15*time.Second)
 	def(&cfg.WriteTimeout, 30*time.Second)
-	return &Handler{cfg}
+	return &Handler{cfg, newPulse(min(cfg.Silence, cfg.KeepAlive) / 4)}
 }
 
 // exchange is one HTTP request on its way through the stages.

@@ -20,19 +20,17 @@ type relay struct {
 	gone  func()  // called when the client is gone before the end
 	stop  func()  // called when the bridge stops, to end what would not end by itself; may be nil
 
-	out  *events
-	json []bridge.Outgoing // answers of a batch collected so far
+	out   *events
+	moved time.Time         // when something was last written, or the wait began
+	json  []bridge.Outgoing // answers of a batch collected so far
 }
 
 // run returns when the answer is written or the client is gone.
 func (r *relay) run(streamNow bool) {
-	if streamNow {
-		if !r.commit() {
-			return
-		}
+	if streamNow && !r.commit() {
+		return
 	}
-	timer := time.NewTimer(r.wait())
-	defer timer.Stop()
+	r.moved = time.Now()
 	stopping := r.cfg.Stopping
 	if r.stop == nil {
 		stopping = nil
@@ -43,14 +41,14 @@ func (r *relay) run(streamNow bool) {
 			if r.take() {
 				return
 			}
+			r.moved = time.Now()
 		case <-stopping:
 			stopping = nil
 			r.stop()
-		case <-timer.C:
-			if !r.tick() {
+		case <-r.pulse.next():
+			if !r.beat() {
 				return
 			}
-			timer.Reset(r.wait())
 		case <-r.r.Context().Done():
 			r.gone()
 			return
@@ -58,18 +56,20 @@ func (r *relay) run(streamNow bool) {
 	}
 }
 
-// wait is how long to be silent before tick.
-func (r *relay) wait() time.Duration {
-	if r.out == nil && r.accept.SSE {
-		return r.cfg.Silence
-	}
-	return r.cfg.KeepAlive
-}
-
-// tick turns a silent call into a stream, and keeps a stream alive.
-func (r *relay) tick() bool {
+// beat turns a silent call into a stream, and keeps a stream alive. It reports false when the client is gone.
+func (r *relay) beat() bool {
+	wait := r.cfg.KeepAlive
 	if r.out == nil {
-		return !r.accept.SSE || r.commit()
+		if wait = r.cfg.Silence; !r.accept.SSE {
+			return true
+		}
+	}
+	if !r.pulse.due(r.moved, wait) {
+		return true
+	}
+	r.moved = time.Now()
+	if r.out == nil {
+		return r.commit()
 	}
 	r.out.comment("keep-alive")
 	return r.sent(r.out.flush())

@@ -51,8 +51,7 @@ func (x *exchange) pick(s Session) (st *bridge.Stream, own bool) {
 
 // follow relays a stream until it ends, the client leaves, or the bridge stops.
 func (r *relay) follow() {
-	t := time.NewTicker(r.cfg.KeepAlive)
-	defer t.Stop()
+	r.moved = time.Now()
 	for {
 		select {
 		case <-r.st.Wake():
@@ -60,9 +59,9 @@ func (r *relay) follow() {
 			if r.put(batch) != nil || last {
 				return
 			}
-		case <-t.C:
-			r.out.comment("keep-alive")
-			if r.out.flush() != nil {
+			r.moved = time.Now()
+		case <-r.pulse.next():
+			if !r.beat() {
 				return
 			}
 		case <-r.r.Context().Done():
