@@ -74,7 +74,7 @@ type Conn struct {
 	armed     time.Time // when the timer fires next, zero if it does not
 	err       error
 
-	expiring sync.Mutex    // held while calls are being expired
+	expiring chan struct{} // full while calls are being expired
 	done     chan struct{} // closed when reading has ended and all calls were failed
 }
 
@@ -109,7 +109,7 @@ type ConnConfig struct {
 func NewConn(up Upstream, cfg ConnConfig) *Conn {
 	c := &Conn{
 		name: cfg.Name, up: up, h: cfg.Handler, limits: cfg.Limits.WithDefaults(), events: cfg.Events, tools: cfg.Tools,
-		calls: map[int64]*call{}, questions: map[string]*question{}, done: make(chan struct{}),
+		calls: map[int64]*call{}, questions: map[string]*question{}, done: make(chan struct{}), expiring: make(chan struct{}, 1),
 	}
 	go c.run()
 	return c
@@ -121,8 +121,8 @@ func (c *Conn) run() {
 		err = errors.New("server closed its output")
 	}
 	c.fail(err)
-	c.expiring.Lock() // an expiry under way is waited for (rule 5)
-	defer c.expiring.Unlock()
+	c.expiring <- struct{}{} // an expiry under way is waited for (rule 5)
+	defer func() { <-c.expiring }()
 	close(c.done)
 }
 

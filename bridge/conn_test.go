@@ -334,3 +334,23 @@ func TestCallsLimit(t *testing.T) {
 		t.Errorf("id %s, want 4", id)
 	}
 }
+
+// An answer that crosses the end of a wait is not lost without the server being told: either it is returned, or the server
+// is told that nobody waits.
+func TestRoundTripRacesItsEnd(t *testing.T) {
+	r := newRig(t, bridge.Limits{}, legacyFacts(`{}`))
+	for range 500 {
+		ctx, stop := context.WithCancel(t.Context())
+		ch := roundTrip(ctx, r.conn, mcp.ToolsList)
+		id := idOf(r.next(t))
+		go stop()
+		r.say(result(id, `{}`))
+		if got := <-ch; got.err != nil {
+			if m := r.next(t); !m.MethodIs(mcp.Cancelled) {
+				t.Fatalf("the bridge sent %s", m.Raw)
+			}
+		}
+		<-ctx.Done()
+	}
+	r.quiet(t)
+}

@@ -21,8 +21,8 @@ func (c *Conn) armLocked(deadline time.Time) {
 
 // expire fails the calls whose time is up and arms the timer for the next one.
 func (c *Conn) expire() {
-	c.expiring.Lock()
-	defer c.expiring.Unlock()
+	c.expiring <- struct{}{}
+	defer func() { <-c.expiring }()
 	now := time.Now()
 	var late []*call
 	var next time.Time

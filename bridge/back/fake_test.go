@@ -24,6 +24,7 @@ import (
 // machine is a procman.Spawner whose processes are scripts: a function that reads and writes pipes in memory.
 type machine struct {
 	script func(*child) procman.Exit
+	direct bool // a write returns when the process has dealt with it
 
 	mu   sync.Mutex
 	kids []*child
@@ -32,7 +33,7 @@ type machine struct {
 func (m *machine) Spawn(procman.Spec) (procman.Process, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := &child{n: len(m.kids) + 1, began: time.Now(), killed: make(chan struct{}), done: make(chan struct{})}
+	c := &child{n: len(m.kids) + 1, direct: m.direct, began: time.Now(), killed: make(chan struct{}), done: make(chan struct{})}
 	c.in, c.stdin = io.Pipe()
 	c.stdout, c.out = io.Pipe()
 	c.lines = bufio.NewReader(c.in)
@@ -70,8 +71,8 @@ type child struct {
 	in, stdout   *io.PipeReader
 	out, stdin   *io.PipeWriter
 	lines        *bufio.Reader
+	direct       bool
 	killed, done chan struct{}
-	ignoresTerm  bool // set by the script before it waits
 	exit         procman.Exit
 
 	mu    sync.Mutex
@@ -187,8 +188,15 @@ func (c *child) step(name string) {
 	c.steps = append(c.steps, name)
 }
 
-func (c *child) Pid() int              { return 1000 + c.n }
-func (c *child) Stdin() io.WriteCloser { return childStdin{c} }
+func (c *child) Pid() int { return 1000 + c.n }
+
+func (c *child) Stdin() io.WriteCloser {
+	if c.direct {
+		return directStdin{childStdin{c}}
+	}
+	return childStdin{c}
+}
+
 func (c *child) Stdout() io.Reader     { return c.stdout }
 func (c *child) Done() <-chan struct{} { return c.done }
 
@@ -232,6 +240,15 @@ func (s childStdin) Close() error {
 		s.c.step("eof")
 	}
 	return s.c.stdin.Close()
+}
+
+// directStdin is a stdin into which the goroutine that has something to say writes itself.
+type directStdin struct{ childStdin }
+
+func (s directStdin) TryWrite(p []byte) (int, error) {
+	n, err := s.Write(p)
+	time.Sleep(time.Millisecond) // in a bubble: until nothing else can happen
+	return n, err
 }
 
 // note takes what a connection hands to its owner.

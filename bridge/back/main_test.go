@@ -44,7 +44,9 @@ func playLegacy(end string) {
 			fmt.Println(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)
 		case strings.Contains(line, `"id":2`):
 			fmt.Print(`{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`, end)
-			_ = os.Stdout.Close()
+			if end != "" {
+				_ = os.Stdout.Close()
+			}
 			return
 		}
 	}
@@ -61,7 +63,8 @@ func playNoSuch() {
 func playDeaf() {
 	in := bufio.NewReader(os.Stdin)
 	_, _ = in.ReadString('\n')
-	_ = os.Stdin.Close()
 	fmt.Println(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)
+	_, _ = in.ReadString('\n')
+	_ = os.Stdin.Close()
 	select {}
 }

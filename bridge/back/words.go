@@ -21,6 +21,7 @@ const (
 type exitError struct {
 	text string
 	last []string // its last lines of stderr, masked
+	died bool     // it ended by itself
 }
 
 func (e *exitError) Error() string {
@@ -35,13 +36,16 @@ func (e *exitError) long() string {
 	if said := lastWords(e.last); said != "" {
 		return e.text + "; the end of its stderr:\n" + said
 	}
-	return e.text + "; it wrote nothing to stderr"
+	if e.died {
+		return e.text + "; it wrote nothing to stderr"
+	}
+	return e.text
 }
 
 // explainExit says how a process ended. An end that was asked for needs no last words.
 func (s *Stdio) explainExit(e procman.Exit) error {
-	x := &exitError{text: s.mask(e.String())}
-	if !e.Requested {
+	x := &exitError{text: s.mask(e.String()), died: !e.Requested}
+	if x.died {
 		for _, l := range e.Stderr {
 			x.last = append(x.last, s.mask(l))
 		}

@@ -22,7 +22,12 @@ func (x *exchange) modern(c *Class) *bridge.Error {
 	if err != nil {
 		return err.WithID(c.Message.Bytes(c.Message.ID))
 	}
-	if err := x.modernRequest(c, link, conn); err != nil {
+	if err = x.modernRequest(c, link, conn); err != nil {
+		if next := x.again(link, conn, err); next != nil {
+			err = x.modernRequest(c, link, next)
+		}
+	}
+	if err != nil {
 		return err.WithID(c.Message.Bytes(c.Message.ID))
 	}
 	return nil

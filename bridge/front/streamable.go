@@ -91,17 +91,27 @@ func (x *exchange) relaySession(s Session, st *bridge.Stream, batch bool) {
 
 // dispatch answers a request of a session into st, from the bridge or from the server.
 func (x *exchange) dispatch(c *Class, s Session, st *bridge.Stream) *bridge.Error {
-	ctx := context.WithoutCancel(x.r.Context()) // a client that leaves does not cancel
 	link := s.Link()
 	conn, err := link.Conn(x.r.Context())
 	if err != nil {
 		return err
 	}
-	link.Initialized(ctx, conn)
+	if err = x.send(c, s, conn, st); err != nil {
+		if next := x.again(link, conn, err); next != nil {
+			err = x.send(c, s, next, st)
+		}
+	}
+	return err
+}
+
+// send is dispatch on a connection that is there.
+func (x *exchange) send(c *Class, s Session, conn *bridge.Conn, st *bridge.Stream) *bridge.Error {
+	ctx := context.WithoutCancel(x.r.Context()) // a client that leaves does not cancel
+	s.Link().Initialized(ctx, conn)
 	if x.answerHere(ctx, c, s, conn, st) {
 		return nil
 	}
-	_, err = conn.Dispatch(ctx, &bridge.Exchange{Message: c.Message, Era: mcp.Legacy, Version: s.Version(), Method: c.Method,
+	_, err := conn.Dispatch(ctx, &bridge.Exchange{Message: c.Message, Era: mcp.Legacy, Version: s.Version(), Method: c.Method,
 		Traits: c.Traits, Principal: x.who, Session: s, Level: s.Level(), Info: s.ClientInfo(), Sink: st})
 	return err
 }

@@ -30,12 +30,18 @@ func NewBudget(links int) *Budget {
 }
 
 func (b *Budget) take() bool {
-	if b.used.Add(1) > b.max {
-		b.used.Add(-1)
-		return false
+	for {
+		n := b.used.Load()
+		if n >= b.max {
+			return false
+		}
+		if b.used.CompareAndSwap(n, n+1) {
+			return true
+		}
 	}
-	return true
 }
+
+func (b *Budget) release() { b.used.Add(-1) }
 
 // Config describes the links of one server.
 type Config struct {
@@ -67,9 +73,17 @@ type Pool struct {
 	wg  sync.WaitGroup
 
 	mu     sync.Mutex
-	shared map[Key]*bridge.Link
-	own    map[*bridge.Link]struct{}
-	closed bool
+	shared map[Key]*entry            // guarded by mu
+	own    map[*bridge.Link]struct{} // guarded by mu
+	ending []*seat                   // guarded by mu; of links on their way out whose place nobody has taken yet
+	after  map[*bridge.Link]*seat    // guarded by mu; whose place a link has taken over
+	closed bool                      // guarded by mu
+}
+
+// entry is a shared link. given is when it was last handed out: until whoever got it has used it, it does not look idle.
+type entry struct {
+	link  *bridge.Link
+	given time.Time
 }
 
 // New returns an empty pool whose links live no longer than ctx.
@@ -86,19 +100,20 @@ func New(ctx context.Context, cfg Config) *Pool {
 	if cfg.Budget == nil {
 		cfg.Budget = NewBudget(0)
 	}
-	return &Pool{cfg: cfg, ctx: ctx, shared: map[Key]*bridge.Link{}, own: map[*bridge.Link]struct{}{}}
+	return &Pool{cfg: cfg, ctx: ctx, shared: map[Key]*entry{}, own: map[*bridge.Link]struct{}{}, after: map[*bridge.Link]*seat{}}
 }
 
 // Shared returns the link of a key, a new one the first time. params is the initialize request of the bridge's own.
 func (p *Pool) Shared(k Key, params []byte) (*bridge.Link, *bridge.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l := p.shared[k]; l != nil {
-		return l, nil
+	if e := p.shared[k]; e != nil {
+		e.given = time.Now()
+		return e.link, nil
 	}
 	l, err := p.newLocked(k.Era, params, false)
 	if err == nil {
-		p.shared[k] = l
+		p.shared[k] = &entry{l, time.Now()}
 	}
 	return l, err
 }
@@ -115,17 +130,22 @@ func (p *Pool) Exclusive(params []byte) (*bridge.Link, *bridge.Error) {
 }
 
 func (p *Pool) newLocked(want mcp.Era, params []byte, exclusive bool) (*bridge.Link, *bridge.Error) {
-	switch {
-	case p.closed:
+	if p.closed {
 		return nil, bridge.Unavailable("server " + p.cfg.Name + " is being stopped")
-	case len(p.shared)+len(p.own) >= p.cfg.Max:
-		return nil, p.full("maxProcesses of the server", p.cfg.Max)
-	case !p.cfg.Budget.take():
-		return nil, p.full("limits.processes", int(p.cfg.Budget.max))
+	}
+	after, err := p.seatLocked()
+	if err != nil {
+		return nil, err
 	}
 	cfg := p.cfg.Link
 	cfg.Want, cfg.Params, cfg.Exclusive, cfg.Back = want, params, exclusive, p.cfg.Back()
-	return bridge.NewLink(p.ctx, cfg), nil
+	if after == nil {
+		return bridge.NewLink(p.ctx, cfg), nil
+	}
+	cfg.Back = &queued{cfg.Back, after.gone}
+	l := bridge.NewLink(p.ctx, cfg)
+	p.after[l] = after
+	return l, nil
 }
 
 func (p *Pool) full(setting string, n int) *bridge.Error {
@@ -137,19 +157,26 @@ func (p *Pool) full(setting string, n int) *bridge.Error {
 func (p *Pool) Release(l *bridge.Link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, ok := p.own[l]; !ok {
-		return
+	if _, ok := p.own[l]; ok {
+		delete(p.own, l)
+		p.endLocked(l, func(error) {}) // what survives is reported by whoever runs the server
 	}
-	delete(p.own, l)
-	p.wg.Go(func() { _ = p.end(l) })
 }
 
-func (p *Pool) end(l *bridge.Link) error {
-	ctx, stop := context.WithTimeout(context.Background(), p.cfg.Grace)
-	defer stop()
-	err := l.Close(ctx)
-	p.cfg.Budget.used.Add(-1)
-	return err
+// endLocked ends a link that is handed out no more. Its place is free when the link is gone, and the one before it.
+func (p *Pool) endLocked(l *bridge.Link, done func(error)) {
+	s, before := &seat{gone: make(chan struct{})}, p.after[l]
+	delete(p.after, l)
+	p.ending = append(p.ending, s)
+	p.wg.Go(func() {
+		ctx, stop := context.WithTimeout(context.Background(), p.cfg.Grace)
+		defer stop()
+		done(l.Close(ctx))
+		if before != nil {
+			<-before.gone
+		}
+		p.leave(s)
+	})
 }
 
 // Run ends shared links that have been idle for too long, until ctx ends.
@@ -172,43 +199,45 @@ func (p *Pool) Run(ctx context.Context) {
 func (p *Pool) sweep(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for k, l := range p.shared {
-		if since, idle := l.Idle(); idle && now.Sub(since) >= p.cfg.Idle {
+	for k, e := range p.shared {
+		since, idle := e.link.Idle()
+		if since.Before(e.given) {
+			since = e.given
+		}
+		if idle && now.Sub(since) >= p.cfg.Idle {
 			delete(p.shared, k)
-			p.wg.Go(func() { _ = p.end(l) })
+			p.endLocked(e.link, func(error) {})
 		}
 	}
 }
 
-// Len is the number of links.
+// Len is the number of links in use; those on their way out do not count.
 func (p *Pool) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.shared) + len(p.own)
+	return p.lenLocked()
 }
 
-// Close ends all links and waits for them.
+func (p *Pool) lenLocked() int { return len(p.shared) + len(p.own) }
+
+// Close ends all links and waits for them. It returns what could not be ended.
 func (p *Pool) Close() error {
+	var mu sync.Mutex
+	var errs []error
+	note := func(err error) {
+		mu.Lock()
+		errs = append(errs, err)
+		mu.Unlock()
+	}
 	p.mu.Lock()
 	p.closed = true
-	var errs []error
-	var mu sync.Mutex
-	stop := func(l *bridge.Link) {
-		p.wg.Go(func() {
-			if err := p.end(l); err != nil {
-				mu.Lock()
-				errs = append(errs, err)
-				mu.Unlock()
-			}
-		})
-	}
-	for k, l := range p.shared {
+	for k, e := range p.shared {
 		delete(p.shared, k)
-		stop(l)
+		p.endLocked(e.link, note)
 	}
 	for l := range p.own {
 		delete(p.own, l)
-		stop(l)
+		p.endLocked(l, note)
 	}
 	p.mu.Unlock()
 	p.wg.Wait()

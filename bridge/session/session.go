@@ -4,15 +4,12 @@
 package session
 
 import (
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"mcpbridge/bridge"
 	"mcpbridge/bridge/era"
 	"mcpbridge/bridge/mcp"
-	"mcpbridge/framing"
 )
 
 // Limits bound what one session holds. Zero values mean the defaults.
@@ -20,9 +17,13 @@ type Limits struct {
 	// Questions the server may have open at the client. Above it a further one is refused. Default 256.
 	Questions int
 	// Backlog is how many notifications wait while the client has no stream of its own; equal kinds are merged, the
-	// oldest beyond it is dropped (HTTP-L-32). Default 256.
+	// oldest beyond it is dropped (HTTP-L-32). Questions that wait do not count: Questions bounds them. Default 256.
 	Backlog int
-	// Streams is how many streams are kept for a client to resume. The oldest that has ended goes first. Default 64.
+	// BacklogBytes is the size of the notifications that wait; beyond it too the oldest are dropped. One alone always
+	// stays. Default 4 MiB.
+	BacklogBytes int
+	// Streams is how many streams are kept for a client to resume; those being read count, but are never dropped. The
+	// oldest that has ended goes first. Default 64.
 	Streams int
 	// Replay is how many bytes of a stream are kept for replay. Default 1 MiB.
 	Replay int
@@ -38,6 +39,7 @@ func (l Limits) withDefaults() Limits {
 	}
 	def(&l.Questions, 256)
 	def(&l.Backlog, 256)
+	def(&l.BacklogBytes, 4<<20)
 	def(&l.Streams, 64)
 	def(&l.Replay, 1<<20)
 	if l.Retain == 0 {
@@ -64,20 +66,15 @@ type Session struct {
 
 	mu       sync.Mutex
 	level    mcp.Level
-	asks     map[string]*ask // by our raw id
+	asks     map[string]*ask // by our id, decoded
 	lastAsk  int64
 	streams  []*kept          // that can be resumed, oldest first
 	standing []*bridge.Stream // open streams of the session's own, newest last
 	backlog  []note
+	waiting  int // bytes of notifications in the backlog
 	active   int // HTTP exchanges under way
 	used     time.Time
 	ended    bool
-}
-
-type ask struct {
-	conn *bridge.Conn
-	id   []byte // the server's id, raw
-	via  bridge.Sink
 }
 
 type kept struct {
@@ -85,20 +82,6 @@ type kept struct {
 	own      bool // of the session itself, not of a POST
 	reader   bool
 	detached time.Time
-}
-
-type note struct {
-	frame framing.Frame
-	key   string
-	ask   bool
-}
-
-func (n note) put(st *bridge.Stream) {
-	if n.ask {
-		st.Ask(n.frame)
-		return
-	}
-	st.Notify(n.frame, n.key)
 }
 
 // ID is the value of Mcp-Session-Id.
@@ -153,12 +136,36 @@ func (s *Session) Leave() {
 	s.mu.Unlock()
 }
 
-// idleSince reports since when nothing has happened; ok is false while something does: an exchange, an open stream, an
-// open question (case 54).
-func (s *Session) idleSince() (t time.Time, ok bool) {
+// touch makes a session count as used now.
+func (s *Session) touch(now time.Time) {
+	s.mu.Lock()
+	s.used = now
+	s.mu.Unlock()
+}
+
+// idle reports for how long nothing has happened, zero while something does: an exchange, an open stream, an open question,
+// a request at the server whose client is away (case 54). The clock starts anew when that is over.
+func (s *Session) idle(now time.Time) time.Duration {
+	busy := s.calling()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.used, s.active == 0 && len(s.standing) == 0 && len(s.asks) == 0 && !s.runningLocked()
+	if busy || s.active > 0 || len(s.standing) > 0 || len(s.asks) > 0 || s.runningLocked() {
+		s.used = now
+	}
+	return now.Sub(s.used)
+}
+
+// calling reports whether the server works on a request of the session.
+func (s *Session) calling() bool {
+	if s.link == nil {
+		return false
+	}
+	c := s.link.Live()
+	if c == nil {
+		return false
+	}
+	_, n := c.Youngest(func(e *bridge.Exchange) bool { return e.Session == bridge.Session(s) })
+	return n > 0
 }
 
 func (s *Session) runningLocked() bool {
@@ -168,111 +175,4 @@ func (s *Session) runningLocked() bool {
 		}
 	}
 	return false
-}
-
-// Ask implements bridge.Session: the question goes out under a string id of the session's own, so that it never looks
-// like one of the client's (translation 4.1).
-func (s *Session) Ask(c *bridge.Conn, m *framing.Message, via bridge.Sink) {
-	s.mu.Lock()
-	if s.ended || len(s.asks) >= s.limits.Questions {
-		s.mu.Unlock()
-		c.Refuse(m, mcp.CodeInternal, "the client has too many open questions")
-		return
-	}
-	s.lastAsk++
-	id := append(strconv.AppendInt([]byte(`"mb-`), s.lastAsk, 10), '"')
-	s.asks[string(id)] = &ask{conn: c, id: m.Bytes(m.ID), via: via}
-	s.mu.Unlock()
-	f := framing.Rewrite(m.Raw, []framing.Edit{{At: m.ID, New: id}})
-	if via != nil {
-		via.Ask(f)
-		return
-	}
-	s.deliver(note{frame: f, ask: true})
-}
-
-// Answer takes the client's answer to a question and passes it to the server that asked. Answers to nothing are dropped.
-func (s *Session) Answer(m *framing.Message) {
-	id := string(m.Bytes(m.ID))
-	s.mu.Lock()
-	a := s.asks[id]
-	delete(s.asks, id)
-	s.mu.Unlock()
-	if a != nil {
-		a.conn.Answer(a.id, framing.Rewrite(m.Raw, []framing.Edit{{At: m.ID, New: a.id}}))
-	}
-}
-
-// Withdraw implements bridge.Session.
-func (s *Session) Withdraw(c *bridge.Conn, m *framing.Message, id []byte) {
-	s.mu.Lock()
-	var found *ask
-	var ours string
-	for k, a := range s.asks {
-		if a.conn == c && string(a.id) == string(id) {
-			found, ours = a, k
-		}
-	}
-	delete(s.asks, ours)
-	s.mu.Unlock()
-	if found != nil {
-		s.tell(found, framing.Rewrite(m.Raw, era.CancelEdits(m, []byte(ours))))
-	}
-}
-
-// ConnClosed implements bridge.Session.
-func (s *Session) ConnClosed(c *bridge.Conn) {
-	s.mu.Lock()
-	gone := map[string]*ask{}
-	for k, a := range s.asks {
-		if a.conn == c {
-			gone[k] = a
-			delete(s.asks, k)
-		}
-	}
-	s.mu.Unlock()
-	for id, a := range gone {
-		s.tell(a, framing.Whole([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`,"reason":"the server ended"}}`)))
-	}
-}
-
-func (s *Session) tell(a *ask, f framing.Frame) {
-	if a.via != nil {
-		a.via.Notify(f, "")
-		return
-	}
-	s.Notify(f, "")
-}
-
-// Notify implements bridge.Session: the message goes on exactly one stream of the session's own, the newest (HTTP-L-12,
-// case 50), or waits for one.
-func (s *Session) Notify(f framing.Frame, key string) { s.deliver(note{frame: f, key: key}) }
-
-func (s *Session) deliver(n note) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := len(s.standing); i > 0 {
-		n.put(s.standing[i-1])
-		return
-	}
-	s.keepLocked(n)
-}
-
-func (s *Session) keepLocked(n note) {
-	if s.ended {
-		return
-	}
-	if n.key != "" {
-		for i := range s.backlog {
-			if s.backlog[i].key == n.key {
-				s.backlog[i] = n
-				return
-			}
-		}
-	}
-	if len(s.backlog) >= s.limits.Backlog {
-		i := max(0, slices.IndexFunc(s.backlog, func(n note) bool { return !n.ask }))
-		s.backlog = slices.Delete(s.backlog, i, i+1)
-	}
-	s.backlog = append(s.backlog, n)
 }

@@ -15,7 +15,8 @@ import (
 type Config struct {
 	// Sessions is how many sessions may be open at once; one more is refused with 429. Default 1,000.
 	Sessions int
-	// Idle is how long a session may lie still before it ends (HTTP-L-33). Default 30 minutes.
+	// Idle is how long a session may lie still before it ends (HTTP-L-33); it is looked at twenty times in that span, at
+	// most once a second. Default 30 minutes; negative: for ever.
 	Idle time.Duration
 	// Session are the limits of each session.
 	Session Limits
@@ -25,10 +26,11 @@ type Config struct {
 
 // Store holds the sessions of all endpoints of a bridge, or of one.
 type Store struct {
-	cfg  Config
+	cfg Config
+
 	mu   sync.Mutex
-	byID map[string]*Session
-	stop bool
+	byID map[string]*Session // guarded by mu
+	stop bool                // guarded by mu
 }
 
 // NewStore returns an empty store.
@@ -43,10 +45,14 @@ func NewStore(cfg Config) *Store {
 	return &Store{cfg: cfg, byID: map[string]*Session{}}
 }
 
-// Reserve checks that another session may be opened, before a server is started for it.
+// Reserve checks that another session may be opened, before a server is started for it. It reserves nothing: Add decides.
 func (st *Store) Reserve() *bridge.Error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	return st.roomLocked()
+}
+
+func (st *Store) roomLocked() *bridge.Error {
 	switch {
 	case st.stop:
 		return &bridge.Error{Status: 503, Code: mcp.CodeInternal, Reason: bridge.ReasonStopping, Message: "the bridge is stopping", Retry: 1}
@@ -66,12 +72,13 @@ func (st *Store) New(p bridge.Principal, link *bridge.Link, exclusive bool) *Ses
 
 // Add completes a session with its handshake and puts it into the store.
 func (st *Store) Add(s *Session, h Hello) *bridge.Error {
-	if err := st.Reserve(); err != nil {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if err := st.roomLocked(); err != nil {
 		return err
 	}
 	s.hello = h
-	st.mu.Lock()
-	defer st.mu.Unlock()
+	s.touch(time.Now())
 	st.byID[s.id] = s
 	return nil
 }
@@ -84,7 +91,7 @@ func newID() string {
 }
 
 // Find returns the live session of that id if it belongs to the principal; a session of another principal does not exist
-// for this one (HTTP-L-29).
+// for this one (HTTP-L-29). It counts as used now, so that it is still there when the caller enters it.
 func (st *Store) Find(id string, p bridge.Principal) *Session {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -92,6 +99,7 @@ func (st *Store) Find(id string, p bridge.Principal) *Session {
 	if s == nil || s.principal != p {
 		return nil
 	}
+	s.touch(time.Now())
 	return s
 }
 
@@ -106,16 +114,10 @@ func (st *Store) Remove(s *Session) {
 	}
 }
 
+// end ends a session that is out of the store. The streams of running calls stay open for those who read them: whoever
+// ends the calls gives each its answer (rule 3).
 func (st *Store) end(s *Session) {
-	s.mu.Lock()
-	s.ended = true
-	open := append([]*bridge.Stream(nil), s.standing...)
-	for _, k := range s.streams {
-		open = append(open, k.stream)
-	}
-	s.backlog, s.streams, s.standing = nil, nil, nil
-	s.mu.Unlock()
-	for _, o := range open {
+	for _, o := range s.finish() {
 		o.Close()
 	}
 	if st.cfg.Ended != nil {
@@ -138,27 +140,26 @@ func (st *Store) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-t.C:
-			st.sweep(now)
+		case <-t.C:
+			for _, s := range st.sweep(time.Now()) {
+				st.end(s)
+			}
 		}
 	}
 }
 
-func (st *Store) sweep(now time.Time) {
-	var idle []*Session
+// sweep takes the sessions that have been idle for too long out of the store, and has the others forget old streams.
+func (st *Store) sweep(now time.Time) (idle []*Session) {
 	st.mu.Lock()
-	for _, s := range st.byID {
-		s.mu.Lock()
-		s.trimLocked(now)
-		s.mu.Unlock()
-		if since, ok := s.idleSince(); ok && now.Sub(since) >= st.cfg.Idle {
+	defer st.mu.Unlock()
+	for id, s := range st.byID {
+		s.trim(now)
+		if d := s.idle(now); st.cfg.Idle > 0 && d >= st.cfg.Idle {
+			delete(st.byID, id)
 			idle = append(idle, s)
 		}
 	}
-	st.mu.Unlock()
-	for _, s := range idle {
-		st.Remove(s)
-	}
+	return idle
 }
 
 // Close refuses new sessions and ends all open ones.

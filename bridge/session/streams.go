@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcpbridge/bridge"
+	"mcpbridge/framing"
 )
 
 // PostLimits are the limits of a stream that answers a POST of this session.
@@ -18,42 +19,77 @@ func (s *Session) PostLimits() bridge.StreamLimits {
 
 // Keep makes a stream one that the client can resume, from the moment its first event id is sent. The stream has a reader.
 func (s *Session) Keep(st *bridge.Stream) {
-	var b [8]byte
-	_, _ = rand.Read(b[:])
-	st.ID = hex.EncodeToString(b[:])
+	st.ID = newStreamID()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.streams = append(s.streams, &kept{stream: st, reader: true})
+	if !s.ended {
+		s.keepStreamLocked(&kept{stream: st, reader: true})
+	}
+}
+
+// newStreamID returns 64 random bits: event ids are unique over all streams (HTTP-L-14), and cannot be guessed.
+func newStreamID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+func (s *Session) keepStreamLocked(k *kept) {
+	s.streams = append(s.streams, k)
 	s.trimLocked(time.Now())
+}
+
+func (s *Session) trim(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trimLocked(now)
 }
 
 // trimLocked forgets streams nobody has read for a while, and the oldest unread ones beyond the limit; one whose call still
 // runs goes last.
 func (s *Session) trimLocked(now time.Time) {
-	s.streams = slices.DeleteFunc(s.streams, func(k *kept) bool {
-		return !k.reader && (k.own || k.stream.Over()) && now.Sub(k.detached) > s.limits.Retain
-	})
-	for _, over := range [...]bool{true, false} {
+	for i := 0; i < len(s.streams); {
+		if k := s.streams[i]; k.over() && now.Sub(k.detached) > s.limits.Retain {
+			s.forgetLocked(i)
+		} else {
+			i++
+		}
+	}
+	for _, running := range [...]bool{false, true} {
 		for len(s.streams) > s.limits.Streams {
-			i := slices.IndexFunc(s.streams, func(k *kept) bool { return !k.reader && (k.own || k.stream.Over()) == over })
+			i := slices.IndexFunc(s.streams, func(k *kept) bool { return k.over() || running && !k.reader })
 			if i < 0 {
 				break
 			}
-			s.streams = slices.Delete(s.streams, i, i+1)
+			s.forgetLocked(i)
 		}
 	}
 }
 
-// Detach tells that the reader of a kept stream is gone. A stream that was read to its end is forgotten at once if all was
-// delivered as far as the bridge can tell; it stays for a while in case the client missed the end.
+// over reports whether a stream is only kept for a client that comes back.
+func (k *kept) over() bool { return !k.reader && (k.own || k.stream.Over()) }
+
+// forgetLocked gives up a stream. It is closed, so that what still comes for it takes no memory.
+func (s *Session) forgetLocked(i int) {
+	s.streams[i].stream.Close()
+	s.streams = slices.Delete(s.streams, i, i+1)
+}
+
+// Detach tells that the reader of a kept stream is gone. The stream stays for a while, also when it was read to its end, in
+// case the client missed that.
 func (s *Session) Detach(st *bridge.Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.detachLocked(st)
+}
+
+func (s *Session) detachLocked(st *bridge.Stream) {
 	for _, k := range s.streams {
 		if k.stream == st {
 			k.reader, k.detached = false, time.Now()
 		}
 	}
+	s.trimLocked(time.Now())
 }
 
 // EventID is the id of a message of a stream: unique over the session, and a cursor in its stream (HTTP-L-14).
@@ -79,16 +115,16 @@ func (s *Session) Resume(eventID string) (*bridge.Stream, bool) {
 	return nil, false
 }
 
-// Stand opens a stream of the session's own and gives it what has been waiting.
+// Stand opens a stream of the session's own and gives it what has been waiting. That of a session that has ended is over.
 func (s *Session) Stand() *bridge.Stream {
 	st := bridge.NewStream(0, s.PostLimits())
-	s.Keep(st)
+	st.ID = newStreamID()
 	s.mu.Lock()
-	for _, k := range s.streams {
-		k.own = k.own || k.stream == st
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.keepStreamLocked(&kept{stream: st, own: true, reader: true})
 	}
-	s.mu.Unlock()
-	s.Reopen(st)
+	s.reopenLocked(st)
 	return st
 }
 
@@ -103,26 +139,56 @@ func (s *Session) Own(st *bridge.Stream) bool {
 func (s *Session) Reopen(st *bridge.Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.standing = append(s.standing, st)
-	for _, n := range s.backlog {
-		n.put(st)
+	s.reopenLocked(st)
+}
+
+func (s *Session) reopenLocked(st *bridge.Stream) {
+	if s.ended {
+		st.Close()
+		return
 	}
-	s.backlog = nil
+	s.standing = append(s.standing, st)
+	s.flushLocked(st)
 }
 
 // Sit takes a stream of the session's own out of service; what it has not sent goes to the next one, or waits. What it
-// has sent is kept for a client that resumes it.
+// has sent is kept for a client that resumes it, which can happen from here on and not before.
 func (s *Session) Sit(st *bridge.Stream) {
-	s.Detach(st)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.standing = slices.DeleteFunc(s.standing, func(o *bridge.Stream) bool { return o == st })
 	for _, o := range st.Unsend() {
-		n := note{frame: o.Frame, key: o.Key, ask: o.Kind == bridge.OutAsk}
-		if i := len(s.standing); i > 0 {
-			n.put(s.standing[i-1])
-		} else {
-			s.keepLocked(n)
+		n := note{frame: o.Frame, key: o.Key}
+		if o.Kind == bridge.OutAsk {
+			if n.ask = s.askOfLocked(o.Frame); n.ask == nil {
+				continue // withdrawn meanwhile
+			}
+		}
+		s.deliverLocked(n)
+	}
+	s.detachLocked(st)
+}
+
+// askOfLocked finds the open question a frame puts.
+func (s *Session) askOfLocked(f framing.Frame) *ask {
+	m, err := framing.Scan(f.Bytes())
+	if err != nil {
+		return nil
+	}
+	key, _ := framing.String(m.Bytes(m.ID))
+	return s.asks[key]
+}
+
+// finish ends a session and returns the streams that are to be closed: its own, and those nobody reads.
+func (s *Session) finish() (open []*bridge.Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for _, k := range s.streams {
+		if k.own || !k.reader {
+			open = append(open, k.stream)
 		}
 	}
+	s.backlog, s.waiting, s.streams, s.standing = nil, 0, nil, nil
+	return open
 }
