@@ -230,17 +230,18 @@ func (l *Link) withdraw(c *Conn, m *framing.Message) {
 	}
 }
 
-// other passes a notification the bridge does not know between legacy peers of an exclusive link; elsewhere nobody can
-// be given it (translation 3.3).
+// other passes a notification the bridge does not know: between legacy peers of an exclusive link always, from a modern
+// server only while exactly one request is open that it can be about (translation 3.3). Elsewhere nobody can be given it.
 func (l *Link) other(c *Conn, m *framing.Message) {
 	s := l.sole()
-	if s == nil || c.Facts().Era != mcp.Legacy {
-		l.cfg.Events.emit(Event{Server: l.cfg.Name, Kind: EventDropped, Detail: m.MethodName()})
-		return
-	}
-	if ex, n := c.Youngest(func(e *Exchange) bool { return e.Session == s }); n == 1 {
+	modern := c.Facts().Era == mcp.Modern
+	ex, n := c.Youngest(func(e *Exchange) bool { return modern || s != nil && e.Session == s })
+	switch {
+	case n == 1:
 		ex.Sink.Notify(framing.Whole(m.Raw), "")
-		return
+	case s != nil && !modern:
+		s.Notify(framing.Whole(m.Raw), "")
+	default:
+		l.cfg.Events.emit(Event{Server: l.cfg.Name, Kind: EventDropped, Detail: m.MethodName()})
 	}
-	s.Notify(framing.Whole(m.Raw), "")
 }

@@ -284,6 +284,23 @@ func TestSharedNotifications(t *testing.T) {
 	}
 }
 
+// A vendor's notification of a modern server belongs to the one request it can be about, else to nobody (translation 3.3).
+func TestVendorNotificationOfModernServer(t *testing.T) {
+	k := newLinkRig(t, bridge.LinkConfig{}, modernFacts(`{}`))
+	conn, srv := k.open(t)
+	line := `{"jsonrpc":"2.0","method":"notifications/vendor","params":{"n":1.0}}`
+	srv.say(line)
+	one := k.start(t, conn, srv, caller{level: "debug"})
+	srv.say(line)
+	two := k.start(t, conn, srv, caller{level: "debug"})
+	srv.say(line)
+	same(t, "the only call", one.noted(), []string{line})
+	same(t, "a second call", two.noted(), nil)
+	if n := k.ev.count(bridge.EventDropped); n != 2 {
+		t.Errorf("%d dropped, want 2", n)
+	}
+}
+
 // What a modern server sends for a listen is the listener's, under the id it chose, by the subscription id alone (STD-09,
 // SUB-05, SUB-06).
 func TestListenRouting(t *testing.T) {
