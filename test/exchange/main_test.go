@@ -3,8 +3,12 @@
 package exchange
 
 import (
+	"fmt"
 	"os"
 	"testing"
+	"time"
+
+	"go.uber.org/goleak"
 
 	"mcpbridge/config"
 	"mcpbridge/test/internal/e2e"
@@ -13,7 +17,16 @@ import (
 
 var shop *rig.Shop
 
-func TestMain(m *testing.M) { os.Exit(rig.Run(m, &shop)) }
+func TestMain(m *testing.M) {
+	code := rig.Run(m, &shop)
+	if code == 0 {
+		if err := goleak.Find(); err != nil { // rule 5: nothing outlives the bridges
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
 
 // start runs a bridge before a fixture server with these arguments.
 func start(t testing.TB, args ...string) *e2e.Bridge {
@@ -23,7 +36,12 @@ func start(t testing.TB, args ...string) *e2e.Bridge {
 
 func startWith(t testing.TB, edit func(*config.Config, *config.Server), args ...string) *e2e.Bridge {
 	t.Helper()
-	return e2e.Start(t, e2e.Options{Fixture: fixture(t), Args: args, Edit: edit})
+	return e2e.Start(t, e2e.Options{Fixture: fixture(t), Args: args, Edit: func(c *config.Config, s *config.Server) {
+		s.Restart.Initial = 20 * time.Millisecond // how long a crash is held against a server is tested elsewhere
+		if edit != nil {
+			edit(c, s)
+		}
+	}})
 }
 
 func fixture(t testing.TB) string {

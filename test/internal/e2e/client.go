@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // ModernVersion is the revision of the modern era.
@@ -119,4 +121,60 @@ func (s *Session) Listen(t testing.TB, lastEventID string) *Stream {
 func (s *Session) Delete(t testing.TB) *Reply {
 	t.Helper()
 	return s.b.Do(t, "DELETE", s.Header(), nil)
+}
+
+// Pending is a request under way.
+type Pending struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	reply  *Reply
+	err    error
+}
+
+// Launch sends a request and does not wait for its answer.
+func (b *Bridge) Launch(t testing.TB, verb string, h Header, body []byte) *Pending {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	req, err := b.request(ctx, verb, h, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Pending{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		resp, err := b.Client.Do(req)
+		if err != nil {
+			p.err = err
+			return
+		}
+		p.reply, p.err = ReadReply(resp)
+	}()
+	t.Cleanup(p.Drop)
+	return p
+}
+
+// Launch sends a message of the session and does not wait for its answer.
+func (s *Session) Launch(t testing.TB, body string) *Pending {
+	t.Helper()
+	return s.b.Launch(t, "POST", s.Header(), []byte(body))
+}
+
+// Drop closes the connection, as a client does that dies.
+func (p *Pending) Drop() {
+	p.cancel()
+	<-p.done
+}
+
+// Wait returns the answer.
+func (p *Pending) Wait(t testing.TB) *Reply {
+	t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(Patience):
+		t.Fatal("no answer comes")
+	}
+	if p.err != nil {
+		t.Fatalf("the exchange failed: %v", p.err)
+	}
+	return p.reply
 }
