@@ -70,6 +70,9 @@ type Config struct {
 	// WriteTimeout is how long one write to a client that does not read may take; then the client counts as gone (case 86).
 	// Default 30 seconds.
 	WriteTimeout time.Duration
+	// BodyTimeout is how long a request body of up to a megabyte may take to arrive, and each further megabyte; then it
+	// counts as cut (SEC-07). Default 30 seconds.
+	BodyTimeout time.Duration
 	// Stopping is closed when the bridge stops: open streams end, new requests are refused.
 	Stopping <-chan struct{}
 	// Done takes one record of each request, after it has been answered; may be nil.
@@ -106,6 +109,7 @@ func NewHandler(cfg Config) *Handler {
 	def(&cfg.Silence, 10*time.Second)
 	def(&cfg.KeepAlive, 15*time.Second)
 	def(&cfg.WriteTimeout, 30*time.Second)
+	def(&cfg.BodyTimeout, 30*time.Second)
 	return &Handler{cfg, newPulse(min(cfg.Silence, cfg.KeepAlive) / 4)}
 }
 
@@ -190,7 +194,7 @@ func (x *exchange) post() *bridge.Error {
 	if x.accept, err = CheckAccept(x.r.Header); err != nil {
 		return err
 	}
-	body, err := ReadBody(x.r, x.cfg.Guard.BodyLimit)
+	body, err := x.body()
 	if err != nil {
 		return err
 	}
@@ -204,6 +208,21 @@ func (x *exchange) post() *bridge.Error {
 		return x.modern(c)
 	}
 	return x.legacy(c, s)
+}
+
+// body is stage 2. A sender that dawdles is cut off.
+func (x *exchange) body() ([]byte, *bridge.Error) {
+	megabytes := x.r.ContentLength>>20 + 1
+	if x.r.ContentLength < 0 {
+		megabytes = x.cfg.Guard.BodyLimit>>20 + 1
+	}
+	c := http.NewResponseController(x.w)
+	_ = c.SetReadDeadline(time.Now().Add(x.cfg.BodyTimeout * time.Duration(megabytes)))
+	body, err := ReadBody(x.r, x.cfg.Guard.BodyLimit)
+	if err == nil {
+		_ = c.SetReadDeadline(time.Time{}) // from here on a read only watches for the client to leave
+	}
+	return body, err
 }
 
 // refuse is the one writer of errors.
