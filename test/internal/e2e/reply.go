@@ -186,20 +186,27 @@ func (s *Stream) Drop() {
 // Next returns the next event, comments included; ok is false at the end.
 func (s *Stream) Next(t testing.TB) (e Event, ok bool) {
 	t.Helper()
+	return s.next(t, time.After(Patience+time.Second)) // longer than the pause between two comments
+}
+
+func (s *Stream) next(t testing.TB, late <-chan time.Time) (e Event, ok bool) {
+	t.Helper()
 	select {
 	case e, ok = <-s.events:
 		return e, ok
-	case <-time.After(Patience):
+	case <-late:
 		t.Fatal("nothing comes on the stream")
 		return e, false
 	}
 }
 
-// Message returns the next event that carries a message; it fails the test at the end of the stream.
+// Message returns the next event that carries a message; it fails the test at the end of the stream. Comments do not
+// make it wait longer.
 func (s *Stream) Message(t testing.TB) Event {
 	t.Helper()
+	late := time.After(Patience)
 	for {
-		e, ok := s.Next(t)
+		e, ok := s.next(t, late)
 		if !ok {
 			t.Fatalf("the stream has ended: %v", s.err)
 		}
@@ -209,12 +216,13 @@ func (s *Stream) Message(t testing.TB) Event {
 	}
 }
 
-// Rest returns the messages up to the end of the stream.
+// Rest returns the messages up to the end of the stream, which must come soon.
 func (s *Stream) Rest(t testing.TB) [][]byte {
 	t.Helper()
+	late := time.After(Patience)
 	var list [][]byte
 	for {
-		e, ok := s.Next(t)
+		e, ok := s.next(t, late)
 		if !ok {
 			return list
 		}
