@@ -55,6 +55,7 @@ type Stream struct {
 	finals  int // answers still to come; < 0: a stream without end
 	closed  bool
 	dropped int
+	reader  int // who reads: 0 at first, counting up with each takeover
 }
 
 // NewStream returns a stream that ends after so many answers; 0 means a stream that ends only when closed.
@@ -164,6 +165,10 @@ func (s *Stream) Wake() <-chan struct{} { return s.wake }
 func (s *Stream) Take() (batch []Outgoing, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.takeLocked()
+}
+
+func (s *Stream) takeLocked() (batch []Outgoing, last bool) {
 	s.unsent = 0
 	if s.limits.Replay == 0 {
 		batch = s.out[s.next:len(s.out):len(s.out)]
@@ -191,8 +196,28 @@ func (s *Stream) keepLocked(batch []Outgoing) {
 	s.next -= n
 }
 
-// Rewind makes everything after message seq available again, as far as it is kept.
-func (s *Stream) Rewind(seq int64) {
+// TakeAs is Take for one of several readers; ok is false, and nothing is taken, when another has taken the stream over.
+func (s *Stream) TakeAs(reader int) (batch []Outgoing, last, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reader != reader {
+		s.signal() // the element of Wake was meant for the other
+		return nil, false, false
+	}
+	batch, last = s.takeLocked()
+	return batch, last, true
+}
+
+// Reads reports whether that reader still has the stream.
+func (s *Stream) Reads(reader int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reader == reader
+}
+
+// Takeover makes the caller the reader and everything after message seq available again, as far as it is kept. It
+// returns what the caller reads as.
+func (s *Stream) Takeover(seq int64) (reader int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.next > 0 && s.out[s.next-1].Seq > seq {
@@ -201,6 +226,8 @@ func (s *Stream) Rewind(seq int64) {
 		s.unsent += s.out[s.next].Frame.Len()
 	}
 	s.signal()
+	s.reader++
+	return s.reader
 }
 
 // Unsend takes back what has not been taken by a reader. The stream stays open.

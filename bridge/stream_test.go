@@ -179,12 +179,12 @@ func TestStreamReplay(t *testing.T) {
 			taken(s)
 		}
 	}
-	s.Rewind(3)
+	s.Takeover(3)
 	same(t, "after 3", taken(s), []string{"m4", "m5"})
-	s.Rewind(0)
+	s.Takeover(0)
 	same(t, "from the start", taken(s), []string{"m3", "m4", "m5"}) // 6 bytes
 	s.Finish(answer("a"))
-	s.Rewind(4)
+	s.Takeover(4)
 	if !woken(s) {
 		t.Error("the next reader is not woken")
 	}
@@ -193,18 +193,18 @@ func TestStreamReplay(t *testing.T) {
 	if !last || list[1].Seq != 6 {
 		t.Errorf("last %v, seq %d", last, list[1].Seq)
 	}
-	s.Rewind(99)
+	s.Takeover(99)
 	if got := taken(s); len(got) != 0 {
 		t.Errorf("after what was never sent: %q", got)
 	}
-	s.Rewind(5)
+	s.Takeover(5)
 	if _, last = s.Take(); !last {
 		t.Error("the end is not told again")
 	}
 	none := bridge.NewStream(1, bridge.StreamLimits{})
 	none.Notify(frame("n"), "")
 	taken(none)
-	none.Rewind(0)
+	none.Takeover(0)
 	if got := taken(none); len(got) != 0 || none.Size() != 0 {
 		t.Errorf("kept without being asked: %q", got)
 	}
@@ -216,7 +216,7 @@ func TestStreamBatchIsTheReaders(t *testing.T) {
 	s.Notify(frame("p1"), "p")
 	s.Notify(frame("x"), "")
 	list, _ := s.Take()
-	s.Rewind(0)
+	s.Takeover(0)
 	s.Notify(frame("p2"), "p")
 	same(t, "in hand", texts(list), []string{"p1", "x"})
 	for range 50 {
@@ -239,7 +239,7 @@ func TestStreamUnsend(t *testing.T) {
 		t.Errorf("rest %v, size %d", rest, s.Size())
 	}
 	s.Notify(frame("more"), "")
-	s.Rewind(0)
+	s.Takeover(0)
 	same(t, "all", taken(s), []string{"sent", "more"})
 }
 

@@ -35,7 +35,7 @@ type Session interface {
 	PostLimits() bridge.StreamLimits
 	Keep(*bridge.Stream)
 	Detach(*bridge.Stream)
-	Resume(eventID string) (*bridge.Stream, bool)
+	Resume(eventID string) (st *bridge.Stream, reader int, ok bool)
 	Stand() *bridge.Stream
 	Reopen(*bridge.Stream)
 	Own(*bridge.Stream) bool

@@ -17,6 +17,7 @@ type relay struct {
 	st    *bridge.Stream
 	s     Session // nil on the modern front
 	batch bool    // the JSON form is an array
+	as    int     // what the stream is read as, see bridge.Stream.Takeover
 	gone  func()  // called when the client is gone before the end
 	stop  func()  // called when the bridge stops, to end what would not end by itself; may be nil
 
@@ -56,8 +57,12 @@ func (r *relay) run(streamNow bool) {
 	}
 }
 
-// beat turns a silent call into a stream, and keeps a stream alive. It reports false when the client is gone.
+// beat turns a silent call into a stream, and keeps a stream alive. It reports false when the client is gone, or has come back
+// on another connection.
 func (r *relay) beat() bool {
+	if !r.st.Reads(r.as) {
+		return false
+	}
 	wait := r.cfg.KeepAlive
 	if r.out == nil {
 		if wait = r.cfg.Silence; !r.accept.SSE {
@@ -86,7 +91,10 @@ func (r *relay) sent(err error) bool {
 
 // take carries on what is there and reports whether the relay is over.
 func (r *relay) take() (over bool) {
-	batch, last := r.st.Take()
+	batch, last, mine := r.st.TakeAs(r.as)
+	if !mine { // the client has come back on another connection
+		return true
+	}
 	if r.out == nil && r.accept.JSON && r.allFinal(batch) {
 		r.json = append(r.json, batch...)
 		if last {

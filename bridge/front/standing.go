@@ -20,8 +20,8 @@ func (x *exchange) get() *bridge.Error {
 	x.accept = Accept{SSE: true}
 	s.Enter()
 	defer s.Leave()
-	st, own := x.pick(s)
-	r := relay{exchange: x, st: st, s: s, gone: func() {}}
+	st, as, own := x.pick(s)
+	r := relay{exchange: x, st: st, s: s, as: as, gone: func() {}}
 	r.out = x.begin(st)
 	r.out.comment("open")
 	if r.sent(r.out.flush()) {
@@ -36,17 +36,17 @@ func (x *exchange) get() *bridge.Error {
 }
 
 // pick resumes the stream Last-Event-ID names, else opens one of the session's own.
-func (x *exchange) pick(s Session) (st *bridge.Stream, own bool) {
+func (x *exchange) pick(s Session) (st *bridge.Stream, as int, own bool) {
 	if id := x.r.Header.Get(mcp.HeaderLastEventID); id != "" {
-		if st, ok := s.Resume(id); ok {
+		if st, as, ok := s.Resume(id); ok {
 			own = s.Own(st)
 			if own {
 				s.Reopen(st)
 			}
-			return st, own
+			return st, as, own
 		}
 	}
-	return s.Stand(), true
+	return s.Stand(), 0, true
 }
 
 // follow relays a stream until it ends, the client leaves, or the bridge stops.
@@ -55,8 +55,8 @@ func (r *relay) follow() {
 	for {
 		select {
 		case <-r.st.Wake():
-			batch, last := r.st.Take()
-			if r.put(batch) != nil || last {
+			batch, last, mine := r.st.TakeAs(r.as)
+			if !mine || r.put(batch) != nil || last {
 				return
 			}
 			r.moved = time.Now()

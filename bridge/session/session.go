@@ -80,7 +80,7 @@ type Session struct {
 type kept struct {
 	stream   *bridge.Stream
 	own      bool // of the session itself, not of a POST
-	reader   bool
+	readers  int  // more than one while an old one has not noticed yet that it lost the stream
 	detached time.Time
 }
 
@@ -170,7 +170,7 @@ func (s *Session) calling() bool {
 
 func (s *Session) runningLocked() bool {
 	for _, k := range s.streams {
-		if !k.own && !k.reader && !k.stream.Over() {
+		if !k.own && k.readers == 0 && !k.stream.Over() {
 			return true
 		}
 	}

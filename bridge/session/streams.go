@@ -23,7 +23,7 @@ func (s *Session) Keep(st *bridge.Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
-		s.keepStreamLocked(&kept{stream: st, reader: true})
+		s.keepStreamLocked(&kept{stream: st, readers: 1})
 	}
 }
 
@@ -57,7 +57,7 @@ func (s *Session) trimLocked(now time.Time) {
 	}
 	for _, running := range [...]bool{false, true} {
 		for len(s.streams) > s.limits.Streams {
-			i := slices.IndexFunc(s.streams, func(k *kept) bool { return k.over() || running && !k.reader })
+			i := slices.IndexFunc(s.streams, func(k *kept) bool { return k.over() || running && k.readers == 0 })
 			if i < 0 {
 				break
 			}
@@ -67,7 +67,7 @@ func (s *Session) trimLocked(now time.Time) {
 }
 
 // over reports whether a stream is only kept for a client that comes back.
-func (k *kept) over() bool { return !k.reader && (k.own || k.stream.Over()) }
+func (k *kept) over() bool { return k.readers == 0 && (k.own || k.stream.Over()) }
 
 // forgetLocked gives up a stream. It is closed, so that what still comes for it takes no memory.
 func (s *Session) forgetLocked(i int) {
@@ -75,7 +75,7 @@ func (s *Session) forgetLocked(i int) {
 	s.streams = slices.Delete(s.streams, i, i+1)
 }
 
-// Detach tells that the reader of a kept stream is gone. The stream stays for a while, also when it was read to its end, in
+// Detach tells that a reader of a kept stream is gone. Without another the stream stays for a while, also when it was read to its end, in
 // case the client missed that.
 func (s *Session) Detach(st *bridge.Stream) {
 	s.mu.Lock()
@@ -86,7 +86,7 @@ func (s *Session) Detach(st *bridge.Stream) {
 func (s *Session) detachLocked(st *bridge.Stream) {
 	for _, k := range s.streams {
 		if k.stream == st {
-			k.reader, k.detached = false, time.Now()
+			k.readers, k.detached = max(k.readers-1, 0), time.Now()
 		}
 	}
 	s.trimLocked(time.Now())
@@ -95,24 +95,24 @@ func (s *Session) detachLocked(st *bridge.Stream) {
 // EventID is the id of a message of a stream: unique over the session, and a cursor in its stream (HTTP-L-14).
 func EventID(stream string, seq int64) string { return stream + "_" + strconv.FormatInt(seq, 10) }
 
-// Resume finds the stream an event id belongs to and rewinds it behind that event. Ids of other sessions, of forgotten
-// streams, forged ones, and streams that still have a reader are not found (HTTP-L-15, case 53).
-func (s *Session) Resume(eventID string) (*bridge.Stream, bool) {
+// Resume finds the stream an event id belongs to, takes it over from whoever reads it and rewinds it behind that event:
+// a client comes back because its connection is dead, often before the bridge can know. reader is what the new reader
+// reads as. Ids of other sessions, of forgotten streams and forged ones are not found (HTTP-L-15, case 53).
+func (s *Session) Resume(eventID string) (st *bridge.Stream, reader int, ok bool) {
 	id, n, ok := strings.Cut(eventID, "_")
 	seq, err := strconv.ParseInt(n, 10, 64)
 	if !ok || err != nil || seq < 0 {
-		return nil, false
+		return nil, 0, false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.streams {
-		if k.stream.ID == id && !k.reader {
-			k.reader = true
-			k.stream.Rewind(seq)
-			return k.stream, true
+		if k.stream.ID == id {
+			k.readers++
+			return k.stream, k.stream.Takeover(seq), true
 		}
 	}
-	return nil, false
+	return nil, 0, false
 }
 
 // Stand opens a stream of the session's own and gives it what has been waiting. That of a session that has ended is over.
@@ -122,7 +122,7 @@ func (s *Session) Stand() *bridge.Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
-		s.keepStreamLocked(&kept{stream: st, own: true, reader: true})
+		s.keepStreamLocked(&kept{stream: st, own: true, readers: 1})
 	}
 	s.reopenLocked(st)
 	return st
@@ -147,7 +147,7 @@ func (s *Session) reopenLocked(st *bridge.Stream) {
 		st.Close()
 		return
 	}
-	s.standing = append(s.standing, st)
+	s.standing = append(slices.DeleteFunc(s.standing, func(o *bridge.Stream) bool { return o == st }), st)
 	s.flushLocked(st)
 }
 
@@ -156,6 +156,10 @@ func (s *Session) reopenLocked(st *bridge.Stream) {
 func (s *Session) Sit(st *bridge.Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if slices.ContainsFunc(s.streams, func(k *kept) bool { return k.stream == st && k.readers > 1 }) {
+		s.detachLocked(st) // another has taken it over
+		return
+	}
 	s.standing = slices.DeleteFunc(s.standing, func(o *bridge.Stream) bool { return o == st })
 	for _, o := range st.Unsend() {
 		n := note{frame: o.Frame, key: o.Key}
@@ -185,7 +189,7 @@ func (s *Session) finish() (open []*bridge.Stream) {
 	defer s.mu.Unlock()
 	s.ended = true
 	for _, k := range s.streams {
-		if k.own || !k.reader {
+		if k.own || k.readers == 0 {
 			open = append(open, k.stream)
 		}
 	}

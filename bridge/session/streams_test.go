@@ -137,7 +137,7 @@ func TestResume(t *testing.T) {
 		if seq == 3 {
 			take(st)
 		}
-		back, ok := s.Resume(session.EventID(st.ID, seq))
+		back, _, ok := s.Resume(session.EventID(st.ID, seq))
 		if !ok || back != st || s.Own(back) {
 			t.Fatalf("after %d: resumed %v", seq, ok)
 		}
@@ -146,32 +146,65 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// What is no event id of this session replays nothing: foreign, forged, malformed, forgotten, and of streams that are
-// being read (case 53, HTTP-L-14).
+// What is no event id of this session replays nothing: foreign, forged, malformed (case 53, HTTP-L-14).
 func TestResumeRefuses(t *testing.T) {
 	store, s := open(t, session.Config{})
 	st := fill(s)
 	id := session.EventID(st.ID, 1)
-	if _, ok := s.Resume(id); ok {
-		t.Error("a stream with a reader was resumed")
-	}
-	s.Detach(st)
 	other := add(t, store, bridge.Local)
 	s.Keep(bridge.NewStream(1, s.PostLimits()))
-	if _, ok := other.Resume(id); ok {
+	if _, _, ok := other.Resume(id); ok {
 		t.Error("resumed by another session")
 	}
 	for _, bad := range []string{"", "_", "_1", st.ID, st.ID + "_", st.ID + "_x", st.ID + "_-1", st.ID + "_1_1", st.ID + "_9223372036854775808",
 		strings.Repeat("0", 16) + "_1", st.ID[1:] + "_1", "x" + id} {
-		if _, ok := s.Resume(bad); ok {
+		if _, _, ok := s.Resume(bad); ok {
 			t.Errorf("resumed by %q", bad)
 		}
 	}
-	if _, ok := s.Resume(id); !ok {
+	if _, _, ok := s.Resume(id); !ok {
 		t.Error("not resumed by its own id")
 	}
-	if _, ok := s.Resume(id); ok {
-		t.Error("resumed twice at once")
+}
+
+// A client that comes back before the bridge knows that its connection is dead takes the stream over: the old reader gets
+// nothing more, and its leaving changes nothing (HTTP-L-16).
+func TestResumeTakesOver(t *testing.T) {
+	for name, own := range map[string]bool{"of a POST": false, "of the session": true} {
+		_, s := open(t, session.Config{})
+		st := s.Stand()
+		if !own {
+			st = bridge.NewStream(1, s.PostLimits())
+			s.Keep(st)
+		}
+		st.Notify(text("1"), "")
+		if _, _, ok := st.TakeAs(0); !ok {
+			t.Fatalf("%s: the first reader gets nothing", name)
+		}
+		back, as, ok := s.Resume(session.EventID(st.ID, 0))
+		if !ok || back != st || st.Reads(0) || !st.Reads(as) {
+			t.Fatalf("%s: not taken over", name)
+		}
+		if own {
+			s.Reopen(back)
+		}
+		st.Notify(text("2"), "")
+		if batch, _, ok := st.TakeAs(0); ok || len(batch) > 0 {
+			t.Errorf("%s: the old reader got %d messages", name, len(batch))
+		}
+		if own {
+			s.Sit(st)
+		} else {
+			s.Detach(st)
+		}
+		batch, _, ok := st.TakeAs(as)
+		if !ok || len(batch) != 2 {
+			t.Errorf("%s: the new reader got %d messages", name, len(batch))
+		}
+		if own {
+			s.Notify(text("3"), "")
+			same(t, name, take(st), "3")
+		}
 	}
 }
 
@@ -200,7 +233,7 @@ func TestResumeOwn(t *testing.T) {
 	take(st)
 	s.Notify(text("3"), "")
 	s.Sit(st)
-	back, ok := s.Resume(session.EventID(st.ID, 1))
+	back, _, ok := s.Resume(session.EventID(st.ID, 1))
 	if !ok || !s.Own(back) {
 		t.Fatal("not resumed as the session's own")
 	}
@@ -219,7 +252,7 @@ func TestReplayLimit(t *testing.T) {
 		s.Notify(text("bbbb"), "")
 		take(st)
 		s.Sit(st)
-		back, ok := s.Resume(session.EventID(st.ID, 0))
+		back, _, ok := s.Resume(session.EventID(st.ID, 0))
 		if !ok {
 			t.Fatal("not resumed")
 		}
@@ -242,7 +275,7 @@ func TestStreamLimit(t *testing.T) {
 		return st
 	}
 	kept := func(st *bridge.Stream) bool {
-		_, ok := s.Resume(session.EventID(st.ID, 0))
+		_, _, ok := s.Resume(session.EventID(st.ID, 0))
 		if ok {
 			s.Detach(st)
 		}
@@ -295,7 +328,7 @@ func TestRetention(t *testing.T) {
 		s.Sit(own)
 		s.Detach(running)
 		resumes := func(st *bridge.Stream) bool {
-			_, ok := s.Resume(session.EventID(st.ID, 0))
+			_, _, ok := s.Resume(session.EventID(st.ID, 0))
 			return ok
 		}
 		time.Sleep(5 * time.Minute)
@@ -367,7 +400,7 @@ func TestResumeDuringSit(t *testing.T) {
 		wg.Go(func() { s.Sit(st) })
 		wg.Go(func() {
 			for {
-				if back, ok := s.Resume(session.EventID(st.ID, 1)); ok {
+				if back, _, ok := s.Resume(session.EventID(st.ID, 1)); ok {
 					s.Reopen(back)
 					return
 				}

@@ -244,13 +244,6 @@ func (n *node) drop(names ...string) {
 	}
 }
 
-// dropEmpty takes an object off its parent if nothing is left in it.
-func (n *node) dropEmpty(name string) {
-	if m := n.member(name); m != nil && m.open == '{' && len(m.kids) == 0 {
-		n.drop(name)
-	}
-}
-
 func (n *node) String() string {
 	var b strings.Builder
 	n.write(&b)
