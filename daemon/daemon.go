@@ -76,27 +76,27 @@ func New(opt Options) (*Daemon, error) {
 		if s.Disabled {
 			continue
 		}
-		if err := usable(s); err != nil {
+		if err := Usable(s); err != nil {
 			d.log.Error().Str("server", s.Name).Err(err).Msg("server is left out")
 			continue
 		}
 		d.endpoints = append(d.endpoints, d.endpoint(s, budget))
 	}
 	if len(d.endpoints) == 0 {
-		return nil, errors.New("no server can be served; run `mcpbridge check` to see why")
+		return nil, errors.New("no server can be served; run `mcpbridge check` on the same configuration to see why")
 	}
 	return d, nil
 }
 
-// usable tells why an entry cannot be served. One broken entry never takes the others down.
-func usable(s *config.Server) error {
+// Usable tells why an entry cannot be served, nil if it can. One broken entry never takes the others down.
+func Usable(s *config.Server) error {
 	switch {
 	case s.Problem != nil:
 		return s.Problem
 	case s.Command == "":
-		return errors.New("entries with a url are not served by this version")
+		return errors.New("this version does not serve entries with a url, only those with a command")
 	case s.Isolation == config.IsolationRequest:
-		return errors.New(`isolation "request" is not supported by this version; use "session"`)
+		return errors.New(`this version does not support isolation "request"; use "session", "principal" or "shared"`)
 	}
 	return nil
 }

@@ -6,17 +6,20 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"mcpbridge/config"
+	"mcpbridge/daemon"
 )
 
 func newCheckCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Check a configuration file and print what it means",
-		Long: "check reads the configuration, prints it in full with secrets masked, and tells what is wrong.\n" +
+		Long: "check reads the configuration, prints it in full with the values of env, headers and\n" +
+			"${...} masked, and tells what is wrong.\n" +
 			"It exits with 3 if the file or one of its servers cannot be used.",
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,14 +76,28 @@ func inspect(path string) checked {
 	}
 	result.addErrors("", err)
 	if c != nil {
+		if len(c.Servers) == 0 && err == nil {
+			result.addErrors("", fmt.Errorf("%s names no server; add one to mcpServers", path))
+		}
 		for i := range c.Servers {
-			result.addErrors(c.Servers[i].Name, c.Servers[i].Problem)
+			if s := &c.Servers[i]; !s.Disabled || s.Problem != nil {
+				result.addErrors(s.Name, entryError(path, s))
+			}
 		}
 		shown := c.Show()
 		result.Config = &shown
 	}
 	result.OK = len(result.Errors) == 0
 	return result
+}
+
+// entryError is why an entry cannot be served, as a finding about the file.
+func entryError(path string, s *config.Server) error {
+	err := daemon.Usable(s)
+	if err == nil || s.Problem != nil {
+		return err
+	}
+	return config.Errors{{File: path, Text: "server " + strconv.Quote(s.Name) + ": " + err.Error()}}
 }
 
 // addErrors takes err apart into findings.

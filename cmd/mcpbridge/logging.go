@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -19,6 +20,15 @@ func newLogger(g *globals, c config.Log, stderr io.Writer) (log zerolog.Logger, 
 		level = zerolog.InfoLevel
 	}
 	return zerolog.New(out).Level(level).With().Timestamp().Logger(), done
+}
+
+// checkLevel refuses a --log-level nobody knows.
+func checkLevel(name string) error {
+	switch name {
+	case "", "trace", "debug", "info", "warn", "error":
+		return nil
+	}
+	return usageError(fmt.Errorf("unknown log level %q; use trace, debug, info, warn or error", name))
 }
 
 func logOutput(g *globals, c config.Log, stderr io.Writer) (out io.Writer, done func()) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"mcpbridge/config"
 )
 
 // globals are the flags every command has.
@@ -23,13 +25,14 @@ func newRootCommand() *cobra.Command {
 		Use:           "mcpbridge",
 		Short:         "Bridge between MCP hosts and MCP tool servers",
 		Long:          "mcpbridge runs local MCP tool servers and serves each over HTTP, to clients of both protocol eras.",
+		Version:       buildVersion(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
 		RunE:          helpOrUnknown,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&g.config, "config", "", "configuration `FILE` (default: the platform's own place)")
+	flags.StringVar(&g.config, "config", "", "configuration `FILE` (default: "+config.DefaultPath()+")")
 	flags.StringVar(&g.logLevel, "log-level", "", "least `LEVEL` logged: trace, debug, info, warn, error")
 	flags.StringVar(&g.logFile, "log-file", "", "log into `FILE` instead of stderr")
 	flags.IntVar(&g.logMaxMB, "log-max-mb", 0, "start a new log file above `N` megabytes")

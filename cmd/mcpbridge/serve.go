@@ -30,7 +30,7 @@ const serveLong = `serve runs MCP servers and gives each its own HTTP endpoint, 
   mcpbridge serve
       serves the configuration in the platform's own place, or the built-in demo server if there is none
 
-Ctrl-C stops: open requests may finish, then the servers are ended with all their children. A second Ctrl-C does not wait.`
+Ctrl-C stops: open requests have 3 seconds to finish, then the servers are ended with all their children. A second Ctrl-C does not wait.`
 
 type serveFlags struct {
 	listen    []string
@@ -44,6 +44,9 @@ func newServeCommand(g *globals) *cobra.Command {
 		Short: "Run MCP servers and serve them over HTTP",
 		Long:  serveLong,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && cmd.ArgsLenAtDash() == 0 {
+				return usageError(errors.New("there is no command behind --; name one, or leave out -- to serve the configuration"))
+			}
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
 				return usageError(fmt.Errorf("unexpected argument %q; put -- before the command of a server: mcpbridge serve -- %s", args[0], args[0]))
 			}
@@ -51,6 +54,9 @@ func newServeCommand(g *globals) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return serve(cmd, g, f, args) },
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(fmt.Errorf("%w; flags of a server's own command go behind --: mcpbridge serve -- COMMAND ARGS; run `%s --help`", err, cmd.CommandPath()))
+	})
 	cmd.Flags().StringArrayVar(&f.listen, "listen", nil, "listen on `ADDRESS`: HOST:PORT on loopback or unix:///PATH; may be repeated (default "+config.DefaultListen+")")
 	cmd.Flags().StringVar(&f.isolation, "isolation", "", "of a COMMAND: who shares a process: session, principal or shared (default: one process for each legacy session, one for all modern clients)")
 	return cmd
@@ -59,6 +65,9 @@ func newServeCommand(g *globals) *cobra.Command {
 func serve(cmd *cobra.Command, g *globals, f serveFlags, argv []string) error {
 	cfg, err := serveConfig(cmd, g, f, argv)
 	if err != nil {
+		return err
+	}
+	if err := checkLevel(g.logLevel); err != nil {
 		return err
 	}
 	log, closeLog := newLogger(g, cfg.Log, cmd.ErrOrStderr())
@@ -121,7 +130,7 @@ func pickConfig(cmd *cobra.Command, g *globals, argv []string) (*config.Config, 
 	}
 	cfg, warnings, err := config.Load(path)
 	for _, w := range warnings {
-		fmt.Fprintf(cmd.ErrOrStderr(), "mcpbridge: warning: %s\n", w)
+		fmt.Fprintln(cmd.ErrOrStderr(), w)
 	}
 	if err != nil {
 		return nil, configError(err)
