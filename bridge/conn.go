@@ -75,6 +75,7 @@ type Conn struct {
 	err       error
 
 	expiring chan struct{} // full while calls are being expired
+	retired  atomic.Bool   // the server is stopped on purpose
 	done     chan struct{} // closed when reading has ended and all calls were failed
 }
 
@@ -142,8 +143,20 @@ func (c *Conn) fail(err error) {
 		c.h.Closed(c, err)
 	}
 	for _, k := range calls {
-		k.fail(terminated(c.name, err))
+		k.fail(c.ended(err))
 	}
+}
+
+// retire tells that the server is about to be stopped on purpose.
+func (c *Conn) retire() { c.retired.Store(true) }
+
+// ended is the error of a request that was open when the connection ended.
+func (c *Conn) ended(err error) *Error {
+	if !c.retired.Load() {
+		return terminated(c.name, err)
+	}
+	return (&Error{Code: mcp.CodeInternal, Reason: ReasonStopping,
+		Message: "server " + c.name + " was stopped before it answered"}).Because(err)
 }
 
 func (k *call) fail(err *Error) {

@@ -262,6 +262,9 @@ func (l *Link) Idle() (since time.Time, ok bool) {
 func (l *Link) Close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
+	if l.conn != nil {
+		l.conn.retire()
+	}
 	l.mu.Unlock()
 	l.cancel(errLinkClosed)
 	err := l.cfg.Back.Close(ctx)

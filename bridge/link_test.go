@@ -233,7 +233,7 @@ func TestCloseWaits(t *testing.T) {
 		if err := <-closed; err != nil {
 			t.Error(err)
 		}
-		out.only(t)
+		has(t, out.only(t), "1", bridge.ReasonStopping)
 		if _, err := k.link.Conn(t.Context()); err == nil || err.Status != 503 {
 			t.Errorf("opened again: %v", err)
 		}

@@ -177,8 +177,8 @@ func (d *Daemon) endServers() error {
 	errs := make([]error, len(d.endpoints))
 	for i, e := range d.endpoints {
 		wg.Go(func() {
+			errs[i] = e.pool.Close() // first: what is open gets its error
 			e.sessions.Close()
-			errs[i] = e.pool.Close()
 		})
 	}
 	wg.Wait()

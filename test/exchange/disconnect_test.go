@@ -269,7 +269,7 @@ func TestDeleteDuringCall(t *testing.T) {
 		if r := s.Delete(t); r.Status != 204 {
 			t.Errorf("DELETE was answered with %d", r.Status)
 		}
-		isError(t, w.Wait(t), "1", "back_terminated")
+		isError(t, w.Wait(t), "1", "stopping")
 		w.child.AwaitGone(t)
 		if r := s.Call(t, "2", "plain", "{}"); r.Status != 404 {
 			t.Errorf("a call after DELETE was answered with %d", r.Status)
@@ -304,8 +304,8 @@ func TestStopDuringCall(t *testing.T) {
 	listen := s.Listen(t, "")
 	listen.Next(t)
 	b.Stopping()
-	isError(t, modern.Wait(t), "1", "back_terminated")
-	isError(t, legacy.Wait(t), `"l"`, "back_terminated")
+	isError(t, modern.Wait(t), "1", "stopping")
+	isError(t, legacy.Wait(t), `"l"`, "stopping")
 	listen.Rest(t)
 	modern.child.AwaitGone(t)
 	legacy.child.AwaitGone(t)
