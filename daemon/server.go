@@ -34,9 +34,13 @@ func (d *Daemon) endpoint(s *config.Server, budget *pool.Budget) *endpoint {
 	log := d.serverLog(s.Name)
 	verdict := &back.Verdict{}
 	verdict.Pin(pinned(s.Protocol))
+	spec := procman.Spec{Name: s.Name, Command: s.Command, Args: s.Args, Dir: s.Cwd, Env: childEnv(s), Mark: mark(),
+		PipeSize: pipeSize, Stderr: log.stderr}
+	if err := procman.Check(spec); err != nil { // it may appear before the first request does
+		log.log.Warn().Err(err).Msg("this server cannot be started as things are")
+	}
 	stdio := back.StdioConfig{
-		Spec: procman.Spec{Name: s.Name, Command: s.Command, Args: s.Args, Dir: s.Cwd, Env: childEnv(s), Mark: mark(),
-			PipeSize: pipeSize, Stderr: log.stderr},
+		Spec:    spec,
 		Policy:  procman.Policy{Initial: s.Restart.Initial, Max: s.Restart.Max, ResetAfter: s.Restart.ResetAfter},
 		Spawner: d.opt.Spawner, Limits: limits, Verdict: verdict, Events: log.process, Secrets: secrets(s),
 	}

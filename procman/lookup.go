@@ -8,6 +8,13 @@ import (
 	"strings"
 )
 
+// Check tells without starting anything whether the command of spec can be found: nil, or the [*StartError] a start would
+// give now (cases 101, 102).
+func Check(spec Spec) error {
+	_, err := resolve(spec)
+	return err
+}
+
 // resolve returns the file that Command means: looked up in the PATH of the child's own environment (case 95), or, when
 // it is a path, taken from Dir. Entries of PATH that are not absolute are passed over.
 func resolve(spec Spec) (string, error) {
