@@ -106,7 +106,7 @@ func (l *Link) Conn(ctx context.Context) (*Conn, *Error) {
 	l.lastUse = time.Now()
 	if l.closed {
 		l.mu.Unlock()
-		return nil, Unavailable("server " + l.cfg.Name + " is being stopped").Because(errLinkClosed)
+		return nil, l.stopped()
 	}
 	if c := l.conn; c != nil {
 		l.mu.Unlock()
@@ -122,12 +122,22 @@ func (l *Link) Conn(ctx context.Context) (*Conn, *Error) {
 	select {
 	case <-op.done:
 		if op.err != nil {
+			if l.ctx.Err() != nil {
+				return nil, l.stopped()
+			}
 			return nil, Unavailable("server " + l.cfg.Name + " is not available: " + op.err.Error()).Because(op.err)
 		}
 		return op.conn, nil
 	case <-ctx.Done():
 		return nil, Unavailable("gave up waiting for server " + l.cfg.Name + " to start").Because(context.Cause(ctx))
 	}
+}
+
+// stopped is the error of a request for a server that is being stopped.
+func (l *Link) stopped() *Error {
+	e := Unavailable("server " + l.cfg.Name + " is being stopped").Because(errLinkClosed)
+	e.Reason = ReasonStopping
+	return e
 }
 
 // Live returns the live connection, nil if there is none. It opens nothing.

@@ -112,7 +112,7 @@ func (c *Conn) release(s Session) (tell func(context.Context)) {
 	}
 	c.mu.Unlock()
 	for _, k := range calls {
-		k.ex.Sink.Finish(Answer{})
+		k.ex.Fail(&Error{Code: mcp.CodeInternal, Reason: ReasonStopping, Message: "the session ended before server " + c.name + " answered"})
 	}
 	return func(ctx context.Context) {
 		for _, k := range calls {

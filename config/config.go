@@ -8,6 +8,7 @@ import (
 const (
 	DefaultListen       = "127.0.0.1:8420"
 	DefaultBodyBytes    = 64 << 20
+	DefaultBodyTotal    = 512 << 20
 	DefaultLineBytes    = 64 << 20
 	DefaultSessions     = 1000
 	DefaultProcesses    = 64
@@ -32,6 +33,7 @@ type Config struct {
 // Limits bound what all servers together may use.
 type Limits struct {
 	BodyBytes int // longest HTTP body taken
+	BodyTotal int // what all bodies of requests under way may hold together
 	LineBytes int // longest line of a stdio server taken
 	Sessions  int // legacy sessions open at once
 	Processes int // child processes alive at once
@@ -112,7 +114,7 @@ func newConfig() *Config {
 	return &Config{
 		Listen: []string{DefaultListen},
 		Limits: Limits{
-			BodyBytes: DefaultBodyBytes, LineBytes: DefaultLineBytes,
+			BodyBytes: DefaultBodyBytes, BodyTotal: DefaultBodyTotal, LineBytes: DefaultLineBytes,
 			Sessions: DefaultSessions, Processes: DefaultProcesses,
 		},
 		Log: Log{Level: "info", MaxMB: DefaultLogMaxMB, Keep: DefaultLogKeep},

@@ -19,7 +19,7 @@ func TestEmptyFileHasDefaults(t *testing.T) {
 	}
 	want := &Config{
 		Listen: []string{"127.0.0.1:8420"},
-		Limits: Limits{BodyBytes: 67108864, LineBytes: 67108864, Sessions: 1000, Processes: 64},
+		Limits: Limits{BodyBytes: 67108864, BodyTotal: 536870912, LineBytes: 67108864, Sessions: 1000, Processes: 64},
 		Log:    Log{Level: "info", MaxMB: 10, Keep: 5},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
@@ -34,7 +34,7 @@ func TestFullFile(t *testing.T) {
 	"$schema": "./schema.json",
 	"listen": ["127.0.0.1:1", "[::1]:2", "localhost:3", "unix:///run/x.sock"], // loopback only
 	"allowedHosts": ["bridge.example", "h:*"], "allowedOrigins": ["https://app.example", "null"],
-	"limits": {"bodyBytes": 1024, "lineBytes": 2048, "sessions": 3, "processes": 4},
+	"limits": {"bodyBytes": 1024, "bodyTotalBytes": 1048577, "lineBytes": 2048, "sessions": 3, "processes": 4},
 	"log": {"level": "debug", "file": "/var/log/x", "maxMB": 1, "keep": 0},
 	/* the servers */
 	"mcpServers": {
@@ -66,7 +66,7 @@ func TestFullFile(t *testing.T) {
 	want := &Config{
 		Listen:       []string{"127.0.0.1:1", "[::1]:2", "localhost:3", "unix:///run/x.sock"},
 		AllowedHosts: []string{"bridge.example", "h:*"}, AllowedOrigins: []string{"https://app.example", "null"},
-		Limits:  Limits{BodyBytes: 1024, LineBytes: 2048, Sessions: 3, Processes: 4},
+		Limits:  Limits{BodyBytes: 1024, BodyTotal: 1048577, LineBytes: 2048, Sessions: 3, Processes: 4},
 		Log:     Log{Level: "debug", File: "/var/log/x", MaxMB: 1},
 		Servers: []Server{files, linear},
 	}
@@ -131,6 +131,7 @@ func TestFileErrors(t *testing.T) {
 // Each number at its ends and one beyond.
 func TestNumberLimits(t *testing.T) {
 	for _, c := range []struct{ format, low, below, high, above string }{
+		{`{"limits":{"bodyTotalBytes":%}}`, "1048576", "1048575", "68719476736", "68719476737"},
 		{`{"limits":{"bodyBytes":%}}`, "1024", "1023", "1073741824", "1073741825"},
 		{`{"limits":{"lineBytes":%}}`, "1024", "1023", "1073741824", "1073741825"},
 		{`{"limits":{"sessions":%}}`, "1", "0", "1000000", "1000001"},

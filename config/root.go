@@ -35,7 +35,7 @@ func (f *file) readRoot(root node, c *Config) {
 
 func limitKeys(l *Limits) setters {
 	return setters{
-		"bodyBytes": setInt(&l.BodyBytes, 1024, 1<<30),
+		"bodyBytes": setInt(&l.BodyBytes, 1024, 1<<30), "bodyTotalBytes": setInt(&l.BodyTotal, 1<<20, 1<<36),
 		"lineBytes": setInt(&l.LineBytes, 1024, 1<<30),
 		"sessions":  setInt(&l.Sessions, 1, 1_000_000),
 		"processes": setInt(&l.Processes, 1, 10_000),

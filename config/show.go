@@ -21,6 +21,7 @@ type Shown struct {
 
 type shownLimits struct {
 	BodyBytes int `json:"bodyBytes"`
+	BodyTotal int `json:"bodyTotalBytes"`
 	LineBytes int `json:"lineBytes"`
 	Sessions  int `json:"sessions"`
 	Processes int `json:"processes"`

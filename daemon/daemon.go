@@ -185,20 +185,27 @@ func (d *Daemon) endServers() error {
 	return errors.Join(errs...)
 }
 
-// routes maps URLs to endpoints (design section 5).
+// routes maps URLs to endpoints (design section 5). Paths are compared as they come: one that is not in its plain form is
+// nobody's, and is not redirected (case 94).
 func (d *Daemon) routes() http.Handler {
-	mux := http.NewServeMux()
-	guard := d.guard()
+	guard, bodies := d.guard(), front.NewBodyBudget(int64(d.opt.Config.Limits.BodyTotal))
+	at := map[string]http.Handler{
+		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }),
+	}
 	for _, e := range d.endpoints {
-		h := front.NewHandler(front.Config{Guard: guard, Endpoint: e, Principal: trusted, Stopping: d.stopping, Done: d.record})
-		mux.Handle("/servers/"+e.name+"/mcp", h)
+		h := front.NewHandler(front.Config{Guard: guard, Endpoint: e, Principal: trusted, Bodies: bodies, Stopping: d.stopping, Done: d.record})
+		at["/servers/"+e.name+"/mcp"] = h
 		if len(d.endpoints) == 1 {
-			mux.Handle("/mcp", h)
+			at["/mcp"] = h
 		}
 	}
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.HandleFunc("/", d.notFound)
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if h := at[r.URL.Path]; h != nil {
+			h.ServeHTTP(w, r)
+			return
+		}
+		d.notFound(w, r)
+	})
 }
 
 // notFound helps a person with a mistyped URL.

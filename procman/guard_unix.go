@@ -19,7 +19,7 @@ const (
 	guardVar  = "MCPBRIDGE_GUARD" // its environment holds this as "1" and nothing of the bridge's
 )
 
-// guardRetry is how long a guard must have lived to be started again when it dies.
+// guardRetry is the least time between the starts of two guards: one that cannot live is not started in a loop.
 const guardRetry = time.Second
 
 // guardWrite is how long a guard may take to read what it is told, before it counts as dead.
@@ -132,7 +132,8 @@ func (g *guard) wait(p *guardProc) {
 		g.dropLocked()
 	}
 	g.mu.Unlock()
-	if lost && time.Since(p.started) >= guardRetry {
+	if lost {
+		time.Sleep(guardRetry - time.Since(p.started))
 		g.ensure()
 	}
 }

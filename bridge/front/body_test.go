@@ -39,7 +39,7 @@ func TestReadBodyLimit(t *testing.T) { // case 35, SEC-07
 				length = -1
 			}
 			r, c := posted(iotest.HalfReader(bytes.NewReader(want)), length)
-			got, err := ReadBody(r, limit)
+			got, err := ReadBody(r, limit, nil)
 			if size <= limit {
 				if err != nil || !bytes.Equal(got, want) {
 					t.Errorf("chunked %v, %d bytes: got %d, %v", chunked, size, len(got), err)
@@ -61,18 +61,18 @@ func TestReadBodyLimit(t *testing.T) { // case 35, SEC-07
 
 func TestReadBodyDefaultLimit(t *testing.T) { // SEC-07
 	r, _ := posted(strings.NewReader(""), DefaultBodyLimit+1)
-	if _, err := ReadBody(r, 0); err == nil || err.Status != 413 || !strings.Contains(err.Message, "67108864") {
+	if _, err := ReadBody(r, 0, nil); err == nil || err.Status != 413 || !strings.Contains(err.Message, "67108864") {
 		t.Errorf("got %v, want 413 naming the default", err)
 	}
 	r, _ = posted(strings.NewReader(""), DefaultBodyLimit)
-	if _, err := ReadBody(r, 0); err == nil || err.Status != 400 {
+	if _, err := ReadBody(r, 0, nil); err == nil || err.Status != 400 {
 		t.Errorf("got %v, want 400 for the missing bytes", err)
 	}
 }
 
 func TestReadBodyOfAnyLimit(t *testing.T) {
 	r, _ := posted(strings.NewReader("{}"), -1)
-	if got, err := ReadBody(r, 1<<63-1); err != nil || string(got) != "{}" {
+	if got, err := ReadBody(r, 1<<63-1, nil); err != nil || string(got) != "{}" {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
@@ -81,7 +81,7 @@ func TestReadBodyLarge(t *testing.T) {
 	want := bytes.Repeat([]byte("0123456789abcdef"), 3<<20/16)
 	for _, length := range []int64{int64(len(want)), -1} {
 		r, _ := posted(bytes.NewReader(want), length)
-		got, err := ReadBody(r, 0)
+		got, err := ReadBody(r, 0, nil)
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("length %d: got %d bytes, %v", length, len(got), err)
 		}
@@ -97,7 +97,7 @@ func TestReadBodySmallIsOneAllocation(t *testing.T) {
 	r, _ := posted(src, int64(len(data)))
 	n := testing.AllocsPerRun(100, func() {
 		src.Reset(data)
-		if _, err := ReadBody(r, 0); err != nil {
+		if _, err := ReadBody(r, 0, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -109,7 +109,7 @@ func TestReadBodySmallIsOneAllocation(t *testing.T) {
 // A Content-Length alone must not cost memory.
 func TestReadBodyAllocatesWhatArrives(t *testing.T) { // SEC-07
 	r, c := posted(strings.NewReader("{"), DefaultBodyLimit)
-	if _, err := ReadBody(r, 0); err == nil {
+	if _, err := ReadBody(r, 0, nil); err == nil {
 		t.Fatal("a cut body was accepted")
 	}
 	if c.largest > firstAlloc {
@@ -134,7 +134,7 @@ func TestReadBodyCut(t *testing.T) { // case 42
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r, _ := posted(tt.body, tt.length)
-			body, err := ReadBody(r, 1000)
+			body, err := ReadBody(r, 1000, nil)
 			if body != nil || err == nil || err.Status != 400 || !errors.Is(err, tt.cause) {
 				t.Errorf("got %q, %v (cause %v), want 400 because of %v", body, err, errors.Unwrap(err), tt.cause)
 			}

@@ -70,9 +70,11 @@ type Config struct {
 	// WriteTimeout is how long one write to a client that does not read may take; then the client counts as gone (case 86).
 	// Default 30 seconds.
 	WriteTimeout time.Duration
-	// BodyTimeout is how long a request body of up to a megabyte may take to arrive, and each further megabyte; then it
-	// counts as cut (SEC-07). Default 30 seconds.
+	// BodyTimeout is how long each megabyte of a request body may take to arrive; then the body counts as cut (SEC-07).
+	// Default 30 seconds.
 	BodyTimeout time.Duration
+	// Bodies bounds what all requests hold together; nil bounds nothing.
+	Bodies *BodyBudget
 	// Stopping is closed when the bridge stops: open streams end, new requests are refused.
 	Stopping <-chan struct{}
 	// Done takes one record of each request, after it has been answered; may be nil.
@@ -120,12 +122,14 @@ type exchange struct {
 	r      *http.Request
 	who    bridge.Principal
 	accept Accept
+	hold   Hold // what the body takes of the budget, until the request is over
 	rec    Record
 }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{Handler: h, w: w, r: r}
+	x := &exchange{Handler: h, w: w, r: r, hold: Hold{budget: h.cfg.Bodies}}
+	defer x.hold.release()
 	start := time.Now()
 	x.renew()
 	if err := x.serve(); err != nil {
@@ -212,13 +216,12 @@ func (x *exchange) post() *bridge.Error {
 
 // body is stage 2. A sender that dawdles is cut off.
 func (x *exchange) body() ([]byte, *bridge.Error) {
-	megabytes := x.r.ContentLength>>20 + 1
-	if x.r.ContentLength < 0 {
-		megabytes = x.cfg.Guard.BodyLimit>>20 + 1
-	}
 	c := http.NewResponseController(x.w)
-	_ = c.SetReadDeadline(time.Now().Add(x.cfg.BodyTimeout * time.Duration(megabytes)))
-	body, err := ReadBody(x.r, x.cfg.Guard.BodyLimit)
+	_ = c.SetReadDeadline(time.Now().Add(x.cfg.BodyTimeout))
+	if x.r.ContentLength < 0 || x.r.ContentLength > paceStep {
+		x.r.Body = &paced{ReadCloser: x.r.Body, extend: c.SetReadDeadline, wait: x.cfg.BodyTimeout, left: paceStep}
+	}
+	body, err := ReadBody(x.r, x.cfg.Guard.BodyLimit, &x.hold)
 	if err == nil {
 		_ = c.SetReadDeadline(time.Time{}) // from here on a read only watches for the client to leave
 	}

@@ -87,7 +87,7 @@ func (f *fixture) run(r *http.Request) (*Class, Accept, *bridge.Error) {
 	if refusal != nil {
 		return nil, accept, refusal
 	}
-	body, refusal := ReadBody(r, f.guard.BodyLimit)
+	body, refusal := ReadBody(r, f.guard.BodyLimit, nil)
 	if refusal != nil {
 		return nil, accept, refusal
 	}
