@@ -103,7 +103,7 @@ func within(p, tree string) bool { return p == tree || strings.HasPrefix(p, tree
 var middle = []string{"front", "back", "pool", "session", "parked", "policy", "auth", "login", "admin", "telemetry"}
 
 // lower is what the middle floor may stand on.
-var lower = []string{"bridge", "era", "mirror", "mcp", "framing", "sse"}
+var lower = []string{"bridge", "era", "mirror", "mcp", "mask", "seal", "framing", "sse"}
 
 // rooms says for each room what it may import of ours, itself and the folders below it apart.
 func rooms() map[string][]string {
@@ -114,6 +114,8 @@ func rooms() map[string][]string {
 		"mcp":     {"framing"},
 		"era":     {"mcp", "framing"},
 		"mirror":  {"mcp", "framing"},
+		"mask":    nil,
+		"seal":    nil,
 		"bridge":  {"era", "mirror", "mcp", "framing"},
 		"config":  lower,
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"mcpbridge/bridge"
+	"mcpbridge/bridge/mask"
 	"mcpbridge/framing"
 	"mcpbridge/procman"
 )
@@ -28,10 +29,10 @@ type StdioConfig struct {
 // Stdio is the back of a server that runs as a child process. It implements bridge.Back. A connection never shares its
 // process with another: a process that has lost its connection is ended before the next one is opened.
 type Stdio struct {
-	cfg   StdioConfig
-	sup   *procman.Supervisor
-	masks []string
-	wg    sync.WaitGroup // started under mu, waited for by Close
+	cfg    StdioConfig
+	sup    *procman.Supervisor
+	masker mask.Masker
+	wg     sync.WaitGroup // started under mu, waited for by Close
 
 	mu     sync.Mutex
 	used   procman.Process // guarded by mu; the process of the last connection
@@ -44,7 +45,7 @@ func NewStdio(cfg StdioConfig) *Stdio {
 	if cfg.Verdict == nil {
 		cfg.Verdict = &Verdict{}
 	}
-	return &Stdio{cfg: cfg, masks: masks(cfg.Secrets), sup: procman.NewSupervisor(cfg.Spec, cfg.Policy, cfg.Spawner, cfg.Events)}
+	return &Stdio{cfg: cfg, masker: mask.New(cfg.Secrets), sup: procman.NewSupervisor(cfg.Spec, cfg.Policy, cfg.Spawner, cfg.Events)}
 }
 
 // Open implements bridge.Back. Its error says what was tried and what happened, without secrets.
@@ -70,7 +71,7 @@ func (s *Stdio) explain(failed []error) error {
 		}
 		parts = append(parts, text)
 	}
-	return errors.New(s.mask(strings.Join(parts, "; then ")))
+	return errors.New(s.masker.Text(strings.Join(parts, "; then ")))
 }
 
 // process returns a running process that no connection has used.

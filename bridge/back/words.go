@@ -1,8 +1,6 @@
 package back
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"mcpbridge/procman"
@@ -13,8 +11,6 @@ const (
 	maxErrorText = 300
 	// maxLastWords is how many bytes of a server's stderr, in whole lines from the end, go into an error.
 	maxLastWords = 2000
-	// minSecret is the length in bytes below which a secret is not masked: it would blank out ordinary words.
-	minSecret = 6
 )
 
 // exitError explains the end of a server. Its text is one line, for the many calls that fail with it.
@@ -44,10 +40,10 @@ func (e *exitError) long() string {
 
 // explainExit says how a process ended. An end that was asked for needs no last words.
 func (s *Stdio) explainExit(e procman.Exit) error {
-	x := &exitError{text: s.mask(e.String()), died: !e.Requested}
+	x := &exitError{text: s.masker.Text(e.String()), died: !e.Requested}
 	if x.died {
 		for _, l := range e.Stderr {
-			x.last = append(x.last, s.mask(l))
+			x.last = append(x.last, s.masker.Text(l))
 		}
 	}
 	return x
@@ -83,27 +79,4 @@ func cut(text string, n int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:n], "")
-}
-
-// masks returns the texts to be hidden, the longest first so that none leaves its end behind. The lines of a secret of
-// several count one by one, because stderr is shown by lines.
-func masks(secrets []string) []string {
-	var out []string
-	for _, s := range secrets {
-		for _, part := range append(strings.Split(s, "\n"), s) {
-			if part = strings.TrimSpace(part); len(part) >= minSecret {
-				out = append(out, part)
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	return out
-}
-
-// mask hides the server's secrets in a text (SEC-09).
-func (s *Stdio) mask(text string) string {
-	for _, secret := range s.masks {
-		text = strings.ReplaceAll(text, secret, "***")
-	}
-	return text
 }
