@@ -61,6 +61,8 @@ type Session interface {
 	Withdraw(c *Conn, m *framing.Message, id []byte)
 	// Notify takes a notification that belongs to no request. Equal keys are merged while nobody listens.
 	Notify(f framing.Frame, key string)
+	// Listening reports whether the client has a stream open for what the server sends of its own accord.
+	Listening() bool
 	// ConnClosed tells that a connection is gone: questions it asked are withdrawn from the client.
 	ConnClosed(c *Conn)
 }

@@ -225,6 +225,7 @@ type session struct {
 	notes     []string
 	withdrawn []string
 	closed    int
+	listening bool
 	onAsk     func(c *bridge.Conn, m *framing.Message)
 	onClosed  func()
 }
@@ -250,6 +251,12 @@ func (s *session) Notify(f framing.Frame, _ string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notes = append(s.notes, string(f.Bytes()))
+}
+
+func (s *session) Listening() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listening
 }
 
 func (s *session) ConnClosed(*bridge.Conn) {

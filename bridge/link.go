@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -39,10 +40,15 @@ type LinkConfig struct {
 	// Exclusive links belong to one legacy session: messages without an owner are that session's, and nothing is
 	// filtered between legacy peers (design section 8).
 	Exclusive bool
-	Back      Back
-	Limits    Limits
-	Events    EventFunc
-	Mirror    MirrorRules
+	// Reopened links serve a session whose client has finished its handshake with an earlier link: the first opening restores
+	// what the session established, as a later one does.
+	Reopened bool
+	// Keep has the server opened again by itself when it dies, whether or not somebody listens.
+	Keep   bool
+	Back   Back
+	Limits Limits
+	Events EventFunc
+	Mirror MirrorRules
 }
 
 // Link is one running relation to a server. It opens the server when a message needs it, opens it again after it died,
@@ -68,6 +74,7 @@ type Link struct {
 	closed      bool
 	catalog     catalog
 	initialized bool  // the client of an exclusive link has finished its handshake
+	reviving    bool  // revive runs
 	held        *Conn // waits for notifications/initialized from that client
 }
 
@@ -90,7 +97,7 @@ var errLinkClosed = errors.New("link is closed")
 // NewLink returns a link that has not been opened yet. ctx bounds its life.
 func NewLink(ctx context.Context, cfg LinkConfig) *Link {
 	cfg.Limits = cfg.Limits.WithDefaults()
-	l := &Link{cfg: cfg, lastUse: time.Now(),
+	l := &Link{cfg: cfg, lastUse: time.Now(), initialized: cfg.Reopened,
 		state: linkState{level: mcp.NoLevel, levels: map[Session]mcp.Level{}, subs: map[string][]Session{},
 			busy: map[string]chan struct{}{}}}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
@@ -125,12 +132,22 @@ func (l *Link) Conn(ctx context.Context) (*Conn, *Error) {
 			if l.ctx.Err() != nil {
 				return nil, l.stopped()
 			}
-			return nil, Unavailable("server " + l.cfg.Name + " is not available: " + op.err.Error()).Because(op.err)
+			return nil, l.unavailable(op.err)
 		}
 		return op.conn, nil
 	case <-ctx.Done():
 		return nil, Unavailable("gave up waiting for server " + l.cfg.Name + " to start").Because(context.Cause(ctx))
 	}
+}
+
+// unavailable is the error of a request whose server cannot be opened.
+func (l *Link) unavailable(err error) *Error {
+	if own, ok := errors.AsType[*Error](err); ok {
+		return own
+	}
+	e := Unavailable("server " + l.cfg.Name + " is not available: " + err.Error()).Because(err)
+	e.Retry = max(e.Retry, int(math.Ceil(retryAfter(err).Seconds())))
+	return e
 }
 
 // stopped is the error of a request for a server that is being stopped.
@@ -147,15 +164,12 @@ func (l *Link) Live() *Conn {
 	return l.conn
 }
 
-// Halt ends the server; the next message starts it anew.
-func (l *Link) Halt(ctx context.Context) error { return l.cfg.Back.Halt(ctx) }
-
 func (l *Link) open(op *opening) {
 	defer close(op.done)
 	ctx, stop := context.WithTimeoutCause(l.ctx, l.cfg.Limits.Start, startTimeout(l.cfg.Limits.Start))
 	defer stop()
 	l.mu.Lock()
-	again := l.opened > 0
+	again := l.opened > 0 || l.cfg.Reopened
 	hold := l.cfg.Exclusive && !l.initialized
 	l.mu.Unlock()
 	c, err := l.cfg.Back.Open(ctx, OpenOptions{Want: l.cfg.Want, Params: l.cfg.Params, HoldInitialized: hold,
@@ -198,6 +212,7 @@ func (l *Link) Closed(c *Conn, err error) {
 	if l.conn == c {
 		l.conn = nil
 	}
+	l.reviveLocked()
 	sessions := slices.Clone(l.sessions)
 	l.mu.Unlock()
 	for _, s := range sessions {
@@ -255,17 +270,6 @@ func (l *Link) background(f func(context.Context)) {
 		defer stop()
 		f(ctx)
 	})
-}
-
-// Idle reports since when nothing needs the link: no open request, no session. ok is false while something does.
-func (l *Link) Idle() (since time.Time, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.opening != nil || len(l.sessions) > 0 || l.conn != nil && l.conn.Busy() > 0 {
-		l.lastUse = time.Now()
-		return time.Time{}, false
-	}
-	return l.lastUse, true
 }
 
 // Close ends the server and waits for everything the link started, the reading of the server included, within ctx.

@@ -252,31 +252,3 @@ func TestCloseWaits(t *testing.T) {
 		}
 	})
 }
-
-// A link is idle since the last call ended, not since it began (translation 14.4).
-func TestIdle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := newLinkRig(t, bridge.LinkConfig{Limits: bridge.Limits{Timeout: time.Hour}}, legacyFacts(`{}`))
-		c, srv := k.open(t)
-		ex, _ := call("1", "")
-		_, id := dispatch(t, c, srv, ex)
-		pass(20 * time.Minute)
-		if _, idle := k.link.Idle(); idle {
-			t.Error("idle while a call runs")
-		}
-		srv.say(result(id, `{}`))
-		if since, idle := k.link.Idle(); !idle || time.Since(since) != 0 {
-			t.Errorf("idle %v for %v", idle, time.Since(since))
-		}
-		s := &session{}
-		k.link.Attach(s)
-		if _, idle := k.link.Idle(); idle {
-			t.Error("idle while it has a session")
-		}
-		k.link.Detach(s)
-		pass(time.Minute)
-		if since, idle := k.link.Idle(); !idle || time.Since(since) != time.Minute {
-			t.Errorf("idle %v for %v", idle, time.Since(since))
-		}
-	})
-}
