@@ -16,6 +16,10 @@ const (
 	DefaultIdleStop     = 10 * time.Minute
 	DefaultTimeout      = 5 * time.Minute
 	DefaultStartTimeout = time.Minute
+	DefaultSessionIdle  = 30 * time.Minute
+	DefaultSessionLife  = 168 * time.Hour
+	DefaultQueueWait    = 10 * time.Second
+	DefaultShutdown     = 3 * time.Second
 	DefaultLogMaxMB     = 10
 	DefaultLogKeep      = 5
 )
@@ -27,6 +31,9 @@ type Config struct {
 	AllowedOrigins []string
 	Limits         Limits
 	Log            Log
+	StateDir       string   // absolute path of the folder for what outlives a run; "" for DefaultStateDir
+	Control        string   // absolute path of the control socket, at most MaxControlBytes long; "" for DefaultControl
+	Keys           []string // master keys, the first is used for what is new; secret. None: the one of the state folder
 	Servers        []Server // in the order of the file
 }
 
@@ -37,6 +44,11 @@ type Limits struct {
 	LineBytes int // longest line of a stdio server taken
 	Sessions  int // legacy sessions open at once
 	Processes int // child processes alive at once
+
+	SessionIdle time.Duration // a legacy session that is not used for so long ends
+	SessionLife time.Duration // no legacy session lives longer, used or not
+	QueueWait   time.Duration // how long a request may wait for a process when the caps are reached
+	Shutdown    time.Duration // what open requests get when the bridge stops
 }
 
 // Log says where the bridge's own log goes.
@@ -58,7 +70,7 @@ const (
 
 // Server is one entry of mcpServers. Either Command or URL is set, unless Problem is.
 type Server struct {
-	Name       string // matches [A-Za-z0-9][A-Za-z0-9._-]{0,63}, as it is part of a URL; any text if Problem is set
+	Name       string // 1 to MaxNameRunes characters, see Path; any text if Problem is set
 	Command    string
 	Args       []string
 	Env        map[string]string
@@ -74,6 +86,7 @@ type Server struct {
 	Lazy         *bool // nil leaves it to the bridge
 	IdleStop     time.Duration
 	MaxProcesses int
+	Spare        int // processes kept started ahead of use
 	Required     bool
 	Timeout      time.Duration // of one request
 	StartTimeout time.Duration // from the start of a process to its first answer
@@ -95,6 +108,9 @@ type Restart struct {
 	Max        time.Duration // longest pause
 	ResetAfter time.Duration // uptime after which the pauses begin anew
 	Breaker    string        // "N/DURATION": after N deaths within the time nothing is started for Max
+
+	BreakerCount  int           // N of Breaker
+	BreakerWindow time.Duration // DURATION of Breaker
 }
 
 // Cache is the caching hint put on results of servers that give none (CCH-02).
@@ -116,6 +132,8 @@ func newConfig() *Config {
 		Limits: Limits{
 			BodyBytes: DefaultBodyBytes, BodyTotal: DefaultBodyTotal, LineBytes: DefaultLineBytes,
 			Sessions: DefaultSessions, Processes: DefaultProcesses,
+			SessionIdle: DefaultSessionIdle, SessionLife: DefaultSessionLife,
+			QueueWait: DefaultQueueWait, Shutdown: DefaultShutdown,
 		},
 		Log: Log{Level: "info", MaxMB: DefaultLogMaxMB, Keep: DefaultLogKeep},
 	}
@@ -130,7 +148,8 @@ func newServer(name string) Server {
 		StartTimeout: DefaultStartTimeout,
 		Protocol:     "auto",
 		Restart: Restart{
-			Initial: 500 * time.Millisecond, Max: 30 * time.Second, ResetAfter: 30 * time.Second, Breaker: "5/60s",
+			Initial: 500 * time.Millisecond, Max: 30 * time.Second, ResetAfter: 30 * time.Second,
+			Breaker: "5/60s", BreakerCount: 5, BreakerWindow: time.Minute,
 		},
 		Cache:    Cache{Scope: "private"},
 		LogLevel: "info",

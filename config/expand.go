@@ -28,24 +28,42 @@ func (n node) expanded() (value, raw string) {
 	return value, raw
 }
 
-// expandedMap reads names and values; check judges each pair.
-func (n node) expandedMap(check func(name, value string) error) map[string]string {
-	values := map[string]string{}
+// readEnv reads variables. Numbers, which some hosts take, are read as they are written.
+func (e *entry) readEnv(n node) {
+	if e.Env == nil {
+		e.Env = map[string]string{}
+	}
 	for _, m := range n.members() {
-		value, _ := m.expanded()
-		if err := check(m.name, value); err != nil {
+		var value string
+		if m.kind() == '0' {
+			m.warn("a number is read as text; write it in quotes")
+			value = m.literal()
+		} else {
+			value, _ = m.expanded()
+		}
+		if err := checkVariable(m.name); err != nil {
 			m.fail("%v", err)
 		}
-		values[m.name] = value
+		e.Env[m.name] = value
 	}
-	return values
 }
 
-func checkVariable(name, _ string) error {
+func checkVariable(name string) error {
 	if name == "" || strings.ContainsAny(name, "=\x00") {
 		return errors.New("this cannot be the name of a variable")
 	}
 	return nil
+}
+
+func (e *entry) readHeaders(n node) {
+	e.Headers = map[string]string{}
+	for _, m := range n.members() {
+		value, _ := m.expanded()
+		if err := checkHeader(m.name, value); err != nil {
+			m.fail("%v", err)
+		}
+		e.Headers[m.name] = value
+	}
 }
 
 func checkHeader(name, value string) error {

@@ -1,251 +1,130 @@
 package config
 
 import (
-	"encoding/json"
-	"maps"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 )
 
-// foreign deals with keys that other programs write. Those that mean the same as one of ours are used.
-func (e *entry) foreign(m member, keys setters) {
+// foreignKeys are what other programs put into the same files. They are expected and mean nothing here.
+func foreignKeys() []string {
+	return []string{
+		// at an entry
+		"autoApprove", "alwaysAllow", "description", "icon", "icons", "title", "id", "name", "gallery", "version", "envFile",
+		"options", "toolFilter", "disabledTools", "enabledTools", "includeTools", "excludeTools", "trust", "oauthScopes",
+		"metadata", "tags", "source", "dev", "sandbox", "timeoutMs", "provider", "quarantined", "created", "updated",
+		// at the top
+		"inputs", "globalShortcut", "preferences", "projects", "theme", "model",
+	}
+}
+
+// foreignServers are the keys under which other programs keep their servers.
+func foreignServers() []string {
+	return []string{"mcp", "mcp.servers", "amp.mcpServers", "context_servers"}
+}
+
+// foreignRoot deals with keys at the top of the file that other programs write (case 89).
+func (f *file) foreignRoot(m member, keys settings, c *Config) {
+	switch {
+	case slices.Contains(foreignServers(), m.name) && (m.kind() == '{' || m.kind() == '['):
+		m.key.warn(`the key is read as "mcpServers"`)
+		f.readForeignServers(m.node, c)
+	case m.name == "mcpProxy":
+		m.key.warn("the key is not used: no address, token or filter in it has any effect")
+	default:
+		m.reportForeign(keys)
+	}
+}
+
+// readForeignServers takes entries, or an object that holds them and other things.
+func (f *file) readForeignServers(n node, c *Config) {
+	inner := false
+	for _, name := range []string{"servers", "mcpServers"} {
+		if n.has(name) {
+			inner = true
+			f.readServers(n.member(name), c)
+		}
+	}
+	if !inner {
+		f.readServers(n, c)
+	}
+}
+
+// aliases are foreign keys of an entry that mean the same as one of ours.
+func aliases() map[string]string {
+	return map[string]string{
+		"serverUrl": "url", "httpUrl": "url",
+		"environment": "env",
+		"working_dir": "cwd", "workingDir": "cwd", "workingDirectory": "cwd",
+	}
+}
+
+// foreign deals with keys of an entry that other programs write. Those that mean the same as one of ours are used.
+func (e *entry) foreign(m member, keys settings) {
+	if ours, ok := aliases()[m.name]; ok {
+		if e.has(ours) {
+			m.key.warn("the key is not used beside %q", ours)
+			return
+		}
+		m.key.warn("the key is read as %q", ours)
+		keys[ours].read(m.node)
+		return
+	}
 	switch m.name {
 	case "enabled":
 		if value, ok := m.boolean(); ok {
 			e.enabled = &value
 			m.key.warn(`the key is read; write "disabled" instead`)
 		}
-	case "serverUrl", "httpUrl":
-		m.key.warn(`the key is read as "url"`)
-		e.readURL(m.node)
 	case "type", "transport", "transportType":
-		m.key.warn("the key is not used: command makes a local server, url a remote one")
+		m.key.warn(unusedKind)
 	case "autoApprove", "alwaysAllow":
 		m.key.warn("the key is not used: hosts ask their users, a bridge cannot")
 	case "toolFilter", "options", "disabledTools", "enabledTools", "includeTools", "excludeTools":
 		m.key.warn("the key is not used: no tool is hidden and nothing is protected by it")
+	case "name":
+		if !e.listed {
+			m.reportForeign(keys)
+		}
 	default:
 		m.reportForeign(keys)
 	}
 }
 
-// readCommand takes a program, or a list of program and arguments as some hosts write it.
-func (e *entry) readCommand(n node) {
-	if n.kind() != '[' {
-		e.Command, e.shown.command = n.expanded()
-		if e.shown.command == "" && n.kind() == '"' {
-			n.fail("must not be empty")
-		}
+const unusedKind = "the key is not used: command makes a local server, url a remote one"
+
+// foreignProtocols are the transports that some hosts name under "protocol".
+func foreignProtocols() []string {
+	return []string{"stdio", "http", "sse", "streamable-http", "streamableHttp", "streamable_http"}
+}
+
+func (e *entry) readProtocol(n node) {
+	if n.kind() == '"' && slices.Contains(foreignProtocols(), n.literal()) {
+		n.warn(unusedKind)
 		return
 	}
-	elements := n.elements()
-	if len(elements) == 0 {
-		n.fail("must not be empty")
+	n.choose(&e.Protocol, "auto", "modern", "legacy")
+}
+
+func isolations() []string {
+	return []string{IsolationSession, IsolationPrincipal, IsolationShared, IsolationRequest}
+}
+
+// readIsolation takes one of ours. Some hosts have an object with settings of containers here.
+func (e *entry) readIsolation(n node) {
+	if n.kind() == '{' {
+		n.warn("an object is not used: the server is not put into a container")
 		return
 	}
-	n.warn(`a list is read as "command" and "args"`)
-	e.Command, e.shown.command = elements[0].expanded()
-	var args, shownArgs []string
-	for _, element := range elements[1:] {
-		arg, raw := element.expanded()
-		args, shownArgs = append(args, arg), append(shownArgs, raw)
-	}
-	e.Args, e.shown.args = append(args, e.Args...), append(shownArgs, e.shown.args...)
+	n.choose(&e.Isolation, isolations()...)
 }
 
-func (e *entry) readArgs(n node) {
-	for _, element := range n.elements() {
-		arg, raw := element.expanded()
-		e.Args, e.shown.args = append(e.Args, arg), append(e.shown.args, raw)
-	}
-}
-
-// checkCommandLine finds a whole command line in command. It is never split or given to a shell; the message shows how
-// to write it.
-func (e *entry) checkCommandLine() {
-	words := splitWords(e.shown.command)
-	if len(words) < 2 && !isAssignment(e.shown.command) || programExists(e.Command, e.Cwd) {
-		return
-	}
-	var fixed struct {
-		Command string            `json:"command"`
-		Args    []string          `json:"args,omitempty"`
-		Env     map[string]string `json:"env,omitempty"`
-	}
-	for len(words) > 1 && isAssignment(words[0]) {
-		name, value, _ := strings.Cut(words[0], "=")
-		if fixed.Env == nil {
-			fixed.Env = map[string]string{}
-		}
-		fixed.Env[name] = value
-		words = words[1:]
-	}
-	fixed.Command, fixed.Args = words[0], append(slices.Clone(words[1:]), e.shown.args...)
-	text, err := json.Marshal(fixed)
-	if err != nil {
-		return
-	}
-	e.fail("command: %q is not one program and no shell splits it; write %s", e.shown.command, text[1:len(text)-1])
-}
-
-// isAssignment reports whether word is NAME=value as a shell would read it.
-func isAssignment(word string) bool {
-	name, _, ok := strings.Cut(word, "=")
-	return ok && isVariable(name)
-}
-
-func programExists(command, cwd string) bool {
-	if !filepath.IsAbs(command) && cwd != "" {
-		command = filepath.Join(cwd, command)
-	}
-	extensions := []string{""}
-	if runtime.GOOS == "windows" {
-		extensions = append(extensions, ".exe", ".cmd", ".bat", ".com")
-	}
-	return slices.ContainsFunc(extensions, func(extension string) bool {
-		_, err := os.Stat(command + extension)
-		return err == nil
-	})
-}
-
-// splitWords cuts a command line at spaces outside of quotes. Backslashes mean nothing, as in Windows paths.
-func splitWords(line string) []string {
-	var words []string
-	var word strings.Builder
-	quote, open := rune(0), false
-	for _, c := range line {
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(c)
-		case c == '"' || c == '\'':
-			quote, open = c, true
-		case c == ' ' || c == '\t':
-			if open || word.Len() > 0 {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			open = false
-		default:
-			word.WriteRune(c)
+// reportForeign deals with a key that is none of ours: a likely misspelling is an error, anything else a warning, as
+// people share these files between programs.
+func (m member) reportForeign(keys settings) {
+	if !slices.Contains(foreignKeys(), m.name) {
+		if near := nearestOf(m.name, keys.names()); near != "" {
+			m.key.fail("unknown key; did you mean %q?", near)
+			return
 		}
 	}
-	if open || word.Len() > 0 {
-		words = append(words, word.String())
-	}
-	return words
-}
-
-// checkContainer warns of containers that cannot be spoken to: stdin is closed without -i, and -t turns lines into a
-// terminal's.
-func (e *entry) checkContainer() {
-	program := strings.TrimSuffix(filepath.Base(e.Command), ".exe")
-	if program != "docker" && program != "podman" || len(e.Args) == 0 || e.Args[0] != "run" {
-		return
-	}
-	interactive, terminal := false, false
-	for _, arg := range e.Args[1:] {
-		switch {
-		case arg == "--interactive" || arg == "--interactive=true":
-			interactive = true
-		case arg == "--tty" || arg == "--tty=true":
-			terminal = true
-		case strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--"):
-			flags := strings.TrimLeft(arg, "-")
-			interactive = interactive || shortFlag(flags, 'i')
-			terminal = terminal || shortFlag(flags, 't')
-		}
-	}
-	if !interactive {
-		e.warn("args: %s run without -i gives the server no input; add \"-i\"", program)
-	}
-	if terminal {
-		e.warn("args: %s run with -t changes what the server writes; remove it", program)
-	}
-}
-
-// shortFlag reports whether flag is among flags that are combined like -it. Only flags without value can be combined.
-func shortFlag(flags string, flag byte) bool {
-	return strings.IndexByte(flags, flag) >= 0 && strings.Trim(flags, "ditPq") == ""
-}
-
-// laterKeys are settings of the file format that this version does not act on. Their shape is checked. What protects or
-// limits is refused; what merely changes comfort is a warning.
-func laterKeys() setters {
-	return setters{
-		"tools":        func(n node) { n.protects(setters{"allow": anyList, "deny": anyList}) },
-		"validate":     func(n node) { n.protects(setters{"input": anySwitch, "output": anySwitch}) },
-		"rate":         func(n node) { n.protects(setters{"perPrincipal": anyText}) },
-		"oauth":        func(n node) { n.later(anyObject) },
-		"ask":          func(n node) { n.later(anyObject) },
-		"profile":      func(n node) { n.later(anyProfile) },
-		"overDeclare":  func(n node) { n.later(anySwitch) },
-		"roots":        func(n node) { n.later(anyList) },
-		"tasks":        func(n node) { n.later(anySwitch) },
-		"restartReads": func(n node) { n.later(anySwitch) },
-		"sse":          func(n node) { n.later(anySwitch) },
-		"attribution":  readAttribution,
-	}
-}
-
-// protects refuses an object that has any member.
-func (n node) protects(keys setters) {
-	n.readStrict(keys)
-	if members := n.members(); len(members) > 0 {
-		names := map[string]bool{}
-		for _, m := range members {
-			names[m.name] = true
-		}
-		n.fail("%s: %s", strings.Join(slices.Sorted(maps.Keys(names)), ", "), unsupported)
-	}
-}
-
-func (n node) later(shape func(node)) {
-	before := len(*n.errs)
-	shape(n)
-	if len(*n.errs) == before {
-		n.warn("not used yet by this version")
-	}
-}
-
-// readAttribution takes auto, which is what happens; exact is a protection.
-func readAttribution(n node) {
-	var value string
-	setOneOf(&value, "auto", "exact")(n)
-	if value == "exact" {
-		n.fail("%q: %s", value, unsupported)
-	}
-}
-
-func anyList(n node) {
-	for _, e := range n.elements() {
-		e.text()
-	}
-}
-
-func anyText(n node) { n.text() }
-
-func anyObject(n node) { n.members() }
-
-// anySwitch takes true, false and "warn".
-func anySwitch(n node) {
-	if n.kind() == '"' {
-		var value string
-		setOneOf(&value, "warn")(n)
-		return
-	}
-	n.boolean()
-}
-
-func anyProfile(n node) {
-	if n.kind() == '[' {
-		anyList(n)
-		return
-	}
-	var value string
-	setOneOf(&value, "auto", "fixed")(n)
+	m.key.warn("the key is not used")
 }

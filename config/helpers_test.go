@@ -12,9 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
+const testKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1e"
+
 // env is the environment of the tests.
 func env(name string) (string, bool) {
-	value, ok := map[string]string{"TOKEN": "s3cret", "EMPTY": "", "HOST": "h.example"}[name]
+	value, ok := map[string]string{"TOKEN": "s3cret", "EMPTY": "", "HOST": "h.example", "KEY": testKey}[name]
 	return value, ok
 }
 

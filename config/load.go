@@ -33,7 +33,7 @@ func Load(path string) (*Config, []Warning, error) {
 // Parse checks the text of a file. name stands in findings, and relative ${file:PATH}s are looked for beside it. env
 // looks variables up. Servers that cannot be used are in the result with their Problem; an error is an Errors.
 func Parse(name string, data []byte, env func(string) (string, bool)) (*Config, []Warning, error) {
-	f := &file{name: name, dir: filepath.Dir(name), text: data, env: env}
+	f := &file{name: name, dir: filepath.Dir(name), text: data, env: env, machine: thisMachine()}
 	root, failure := f.parse()
 	if failure != nil {
 		return nil, nil, Errors{failure}
@@ -51,8 +51,11 @@ type file struct {
 	name, dir string
 	text      []byte
 	env       func(string) (string, bool)
+	machine   machine
 	warnings  []Warning
 	errs      Errors
+	entry     *entry // see blankEntry
+	entryKeys settings
 }
 
 // parse checks the syntax.

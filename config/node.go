@@ -20,9 +20,6 @@ type node struct {
 	errs  *Errors
 }
 
-// setters says what each key of an object means.
-type setters map[string]func(node)
-
 func (n node) fail(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if n.path != "" {
@@ -80,11 +77,26 @@ func (n node) members() []member {
 	return list
 }
 
-// read gives each member to its setter; other does with the rest what it sees fit.
-func (n node) read(keys setters, other func(member)) {
+// member returns the value of that name, n itself if there is none.
+func (n node) member(name string) node {
+	if object, ok := n.value.Value.(*hujson.Object); ok {
+		for i := range object.Members {
+			if m := &object.Members[i]; m.Name.Value.(hujson.Literal).String() == name {
+				return n.at(name, &m.Value)
+			}
+		}
+	}
+	return n
+}
+
+// has reports whether the object has that name.
+func (n node) has(name string) bool { return n.member(name).value != n.value }
+
+// read gives each member to its setting; other does with the rest what it sees fit.
+func (n node) read(keys settings, other func(member)) {
 	for _, m := range n.members() {
-		if set := keys[m.name]; set != nil {
-			set(m.node)
+		if known, ok := keys[m.name]; ok {
+			known.read(m.node)
 		} else {
 			other(m)
 		}
@@ -92,21 +104,16 @@ func (n node) read(keys setters, other func(member)) {
 }
 
 // readStrict is read for objects that are all ours: every other key is an error.
-func (n node) readStrict(keys setters) {
+func (n node) readStrict(keys settings) {
 	n.read(keys, func(m member) { m.key.unknown(m.name, keys) })
 }
 
-func (n node) unknown(name string, keys setters) {
-	if near := nearest(name, keys); near != "" {
+func (n node) unknown(name string, keys settings) {
+	if near := nearestOf(name, keys.names()); near != "" {
 		n.fail("unknown key; did you mean %q?", near)
 		return
 	}
-	known := make([]string, 0, len(keys))
-	for key := range keys {
-		known = append(known, key)
-	}
-	slices.Sort(known)
-	n.fail("unknown key; known are %s", strings.Join(known, ", "))
+	n.fail("unknown key; known are %s", strings.Join(keys.names(), ", "))
 }
 
 func (n node) elements() []node {
@@ -127,7 +134,7 @@ func (n node) text() (string, bool) {
 		n.fail("must be a string")
 		return "", false
 	}
-	return n.value.Value.(hujson.Literal).String(), true
+	return n.literal(), true
 }
 
 func (n node) boolean() (value, ok bool) {
@@ -138,83 +145,63 @@ func (n node) boolean() (value, ok bool) {
 	return n.kind() == 't', true
 }
 
-// setBool, setText and the others return setters that fill dst if the value fits.
-func setBool(dst *bool) func(node) {
-	return func(n node) {
-		if v, ok := n.boolean(); ok {
-			*dst = v
-		}
+// literal is the value of a string or the spelling of a number.
+func (n node) literal() string {
+	literal, _ := n.value.Value.(hujson.Literal)
+	if n.kind() == '"' {
+		return literal.String()
 	}
+	return string(literal)
 }
 
-func setText(dst *string) func(node) {
-	return func(n node) {
-		if v, ok := n.text(); ok {
-			*dst = v
-		}
+// integer reads a number written without fraction and exponent.
+func (n node) integer(low, high int) (int, bool) {
+	text := n.literal()
+	v, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case n.kind() != '0' || strings.ContainsAny(text, ".eE"):
+		n.fail("must be an integer")
+	case err != nil || v < int64(low) || v > int64(high):
+		n.fail("must be from %d to %d", low, high)
+	default:
+		return int(v), true
 	}
+	return 0, false
 }
 
-func setInt(dst *int, low, high int) func(node) {
-	return func(n node) {
-		literal, _ := n.value.Value.(hujson.Literal)
-		text := string(literal)
-		v, err := strconv.ParseInt(text, 10, 64)
-		switch {
-		case n.kind() != '0' || strings.ContainsAny(text, ".eE"):
-			n.fail("must be an integer")
-		case err != nil || v < int64(low) || v > int64(high):
-			n.fail("must be from %d to %d", low, high)
-		default:
-			*dst = int(v)
-		}
-	}
-}
-
-// maxDuration bounds every duration of the file.
+// maxDuration bounds the durations of the file that have no bound of their own.
 const maxDuration = 30 * 24 * time.Hour
 
-func setDuration(dst *time.Duration) func(node) {
-	return func(n node) {
-		if n.kind() != '"' {
-			n.fail(`must be a duration such as "30s", "10m" or "1h30m"`)
-			return
-		}
-		if v, ok := n.duration(n.value.Value.(hujson.Literal).String()); ok {
-			*dst = v
-		}
-	}
-}
-
-func (n node) duration(text string) (time.Duration, bool) {
+// duration reads text as a duration above 0 and up to high.
+func (n node) duration(text string, high time.Duration) (time.Duration, bool) {
 	v, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
 		n.fail(`%q is no duration; write "500ms", "30s", "10m" or "1h30m"`, text)
-	case v <= 0 || v > maxDuration:
-		n.fail("must be above 0 and at most %v", maxDuration)
+	case v <= 0 || v > high:
+		n.fail("must be above 0 and at most %s", spell(high))
 	default:
 		return v, true
 	}
 	return 0, false
 }
 
-func setOneOf(dst *string, values ...string) func(node) {
-	return func(n node) {
-		v, ok := n.text()
-		if !ok {
-			return
-		}
-		if slices.Contains(values, v) {
-			*dst = v
-			return
-		}
-		if near := nearestOf(v, values); near != "" {
-			n.fail("%q is not known; did you mean %q?", v, near)
-			return
-		}
-		n.fail("%q is not known; use one of %s", v, strings.Join(values, ", "))
+// choose fills dst with the value if it is one of values.
+func (n node) choose(dst *string, values ...string) {
+	v, ok := n.text()
+	if !ok {
+		return
 	}
+	if slices.Contains(values, v) {
+		*dst = v
+		return
+	}
+	values = slices.Sorted(slices.Values(values))
+	if near := nearestOf(v, values); near != "" {
+		n.fail("%q is not known; did you mean %q?", v, near)
+		return
+	}
+	n.fail("%q is not known; use one of %s", v, strings.Join(values, ", "))
 }
 
 // maxInt is the largest size that is the same on every platform served.

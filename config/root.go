@@ -2,174 +2,77 @@ package config
 
 import (
 	"fmt"
-	"net"
-	"net/netip"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/tailscale/hujson"
+	"time"
 )
 
 // unsupported is the answer to settings that protect: ignoring one would be worse than refusing the file.
 const unsupported = "not supported yet by this version; remove it"
 
 func (f *file) readRoot(root node, c *Config) {
-	entries := func(n node) { f.readServers(n, c) }
-	keys := setters{
-		"listen":         func(n node) { c.Listen = readListen(n) },
-		"allowedHosts":   func(n node) { c.AllowedHosts = readChecked(n, checkHost) },
-		"allowedOrigins": func(n node) { c.AllowedOrigins = readChecked(n, checkOrigin) },
-		"limits":         func(n node) { n.readStrict(limitKeys(&c.Limits)) },
-		"log":            func(n node) { n.readStrict(logKeys(&c.Log)) },
-		"tls":            func(n node) { n.fail(unsupported) },
-		"auth":           func(n node) { n.fail(unsupported) },
-		"$schema":        func(n node) { n.text() },
-		"mcpServers":     entries,
-		"servers":        entries,
-	}
-	root.read(keys, func(m member) { m.reportForeign(keys) })
+	keys := f.rootKeys(c)
+	root.read(keys, func(m member) { f.foreignRoot(m, keys, c) })
 	f.checkNames(c.Servers)
-}
-
-func limitKeys(l *Limits) setters {
-	return setters{
-		"bodyBytes": setInt(&l.BodyBytes, 1024, 1<<30), "bodyTotalBytes": setInt(&l.BodyTotal, 1<<20, 1<<36),
-		"lineBytes": setInt(&l.LineBytes, 1024, 1<<30),
-		"sessions":  setInt(&l.Sessions, 1, 1_000_000),
-		"processes": setInt(&l.Processes, 1, 10_000),
+	if len(f.errs) == 0 {
+		root.settleControl(c)
 	}
 }
 
-func logKeys(l *Log) setters {
-	return setters{
-		"level": setOneOf(&l.Level, "trace", "debug", "info", "warn", "error"),
-		"file":  setText(&l.File),
-		"maxMB": setInt(&l.MaxMB, 1, 100_000),
-		"keep":  setInt(&l.Keep, 0, 1000),
+// rootKeys says what each key of the file means.
+func (f *file) rootKeys(c *Config) settings {
+	servers := setting{func(n node) { f.readServers(n, c) }, shape{"$ref": "#/$defs/servers"}, ""}
+	keys := settings{
+		"$schema": {func(n node) { n.text() }, shape{"type": "string"}, "Where the schema of this file is, for editors. The bridge does not read it."},
+		"listen": {func(n node) { c.Listen = readListen(n) }, listenShape(),
+			`Addresses to listen on, "host:port" or "unix:///path", one or several in a list. Without authentication only addresses of this machine are taken.`},
+		"allowedHosts": {func(n node) { c.AllowedHosts = readChecked(n, checkHost) }, list(shape{"minLength": 1, "pattern": `^[^/@?# \t\\]+$`}),
+			`Names under which clients may reach the bridge besides those of this machine, such as "bridge.example", "bridge.example:8420" or "bridge.example:*". A request for any other Host is refused.`},
+		"allowedOrigins": {func(n node) { c.AllowedOrigins = readChecked(n, checkOrigin) }, list(shape{"pattern": `^(null|[A-Za-z][A-Za-z0-9+.-]*://[^/?#@]+)$`}),
+			`Web pages that may call the bridge, by origin, such as "https://app.example". A request from any other Origin is refused.`},
+		"limits": object(limitKeys(&c.Limits), "What all servers together may use."),
+		"log":    object(logKeys(&c.Log), "Where the log of the bridge goes."),
+	}
+	servers.doc = "The servers by name. Each is served at /servers/NAME/mcp."
+	keys["mcpServers"] = servers
+	servers.doc = "As mcpServers."
+	keys["servers"] = servers
+	for name, one := range placeKeys(c) {
+		keys[name] = one
+	}
+	for _, name := range []string{"tls", "auth"} {
+		keys[name] = setting{func(n node) { n.fail(unsupported) }, shape{"not": shape{}}, "Not supported yet by this version."}
+	}
+	return keys
+}
+
+// Longest times of limits.
+const (
+	maxQueueWait = 10 * time.Minute
+	maxShutdown  = 10 * time.Minute
+)
+
+func limitKeys(l *Limits) settings {
+	return settings{
+		"bodyBytes":      integer(&l.BodyBytes, 1024, 1<<30, "Longest HTTP body taken, in bytes."),
+		"bodyTotalBytes": integer(&l.BodyTotal, 1<<20, 1<<36, "What the bodies of all requests under way may hold together, in bytes."),
+		"lineBytes":      integer(&l.LineBytes, 1024, 1<<30, "Longest message taken from a server, in bytes."),
+		"sessions":       integer(&l.Sessions, 1, 1_000_000, "Sessions open at once."),
+		"processes":      integer(&l.Processes, 1, 10_000, "Server processes alive at once."),
+		"sessionIdle":    duration(&l.SessionIdle, maxDuration, "A session that is not used for so long ends."),
+		"sessionLife":    duration(&l.SessionLife, maxDuration, "No session lives longer, used or not."),
+		"queueWait":      duration(&l.QueueWait, maxQueueWait, "How long a request may wait for a process when there are as many as allowed."),
+		"shutdown":       duration(&l.Shutdown, maxShutdown, "How long open requests may go on when the bridge stops."),
 	}
 }
 
-// readServers takes the entries of an object, or of a list whose entries have a name.
-func (f *file) readServers(n node, c *Config) {
-	if n.kind() == '[' {
-		for _, e := range n.elements() {
-			f.addServer(e, nameOf(e), c)
-		}
-		return
+func logKeys(l *Log) settings {
+	return settings{
+		"level": oneOf(&l.Level, "Least severe events that are logged.", "trace", "debug", "info", "warn", "error"),
+		"file":  text(&l.File, "File to log into instead of stderr."),
+		"maxMB": integer(&l.MaxMB, 1, 100_000, "Size in megabytes at which a new log file is begun."),
+		"keep":  integer(&l.Keep, 0, 1000, "How many old log files are kept."),
 	}
-	for _, m := range n.members() {
-		f.addServer(m.node, m.name, c)
-	}
-}
-
-func (f *file) addServer(n node, name string, c *Config) {
-	if len(c.Servers) == MaxServers {
-		n.fail("more than %d servers", MaxServers)
-	}
-	if len(c.Servers) < MaxServers {
-		c.Servers = append(c.Servers, n.readServer(name))
-	}
-}
-
-// nameOf finds the name in an entry of a list.
-func nameOf(n node) string {
-	object, ok := n.value.Value.(*hujson.Object)
-	if !ok {
-		return ""
-	}
-	for _, m := range object.Members {
-		if m.Name.Value.(hujson.Literal).String() == "name" && m.Value.Value.Kind() == '"' {
-			return m.Value.Value.(hujson.Literal).String()
-		}
-	}
-	return ""
-}
-
-// checkNames refuses a second server whose name differs from an earlier one in case only: some file systems, caches and
-// people do not tell the two apart.
-func (f *file) checkNames(servers []Server) {
-	first := map[string]string{}
-	for i := range servers {
-		s := &servers[i]
-		folded := strings.ToLower(s.Name)
-		if earlier, ok := first[folded]; ok && s.Name != "" {
-			s.addProblem(f.errorAt(s.shown.offset, "servers %q and %q have names that are equal or differ in case only; rename one", earlier, s.Name))
-			continue
-		}
-		first[folded] = s.Name
-	}
-}
-
-func readListen(n node) []string {
-	var list []string
-	add := func(e node) {
-		text, ok := e.text()
-		if !ok {
-			return
-		}
-		if err := CheckListen(text); err != nil {
-			e.fail("%v", err)
-			return
-		}
-		if !Loopback(text) {
-			e.fail("%q can be reached from other machines; that needs auth, which is %s", text, unsupported)
-			return
-		}
-		if slices.Contains(list, text) {
-			e.fail("%q stands twice", text)
-			return
-		}
-		list = append(list, text)
-	}
-	if n.kind() != '[' {
-		add(n)
-		return list
-	}
-	elements := n.elements()
-	if len(elements) == 0 {
-		n.fail("must name at least one address")
-	}
-	for _, e := range elements {
-		add(e)
-	}
-	return list
-}
-
-// CheckListen tells whether addr is "host:port", with a port from 0 to 65535, or "unix:///path".
-func CheckListen(addr string) error {
-	if path, ok := strings.CutPrefix(addr, "unix://"); ok {
-		if !strings.HasPrefix(path, "/") {
-			return fmt.Errorf("cannot listen on %q: write unix:///absolute/path", addr)
-		}
-		return nil
-	}
-	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return fmt.Errorf(`cannot listen on %q: write "host:port" or "unix:///path"`, addr)
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("cannot listen on %q: the port must be from 0 to 65535", addr)
-	}
-	return nil
-}
-
-// Loopback reports whether only this machine reaches an address that passes CheckListen (ORG-05). Names other than
-// localhost count as reachable, and so does no host at all.
-func Loopback(addr string) bool {
-	if strings.HasPrefix(addr, "unix://") {
-		return true
-	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 func readChecked(n node, check func(string) error) []string {

@@ -1,16 +1,13 @@
 package config
 
 import (
-	"fmt"
 	"net/url"
-	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
 	"mcpbridge/bridge/mcp"
 )
-
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // entry is a server being read.
 type entry struct {
@@ -18,20 +15,29 @@ type entry struct {
 	node
 	problems Errors
 	enabled  *bool // the foreign spelling of disabled
+	listed   bool  // it stands in a list, with its name in it
 }
 
 // readServer reads one entry. What is wrong with it becomes its Problem.
-func (n node) readServer(name string) Server {
-	e := &entry{Server: newServer(name)}
+func (n node) readServer(name string, listed bool) Server {
+	e, keys := n.file.blankEntry()
+	*e = entry{Server: newServer(name), node: node{file: n.file, value: n.value, path: n.path, errs: &e.problems}, listed: listed}
 	e.shown.offset = n.value.StartOffset
-	e.node = node{file: n.file, value: n.value, path: n.path, errs: &e.problems}
-	if !validName.MatchString(name) {
-		e.fail("the name %q cannot be part of a URL; use 1 to 64 letters, digits, dots, dashes and underscores, starting with a letter or digit", name)
+	if !validName(name) {
+		e.fail("the name %q cannot be used; a name has 1 to %d characters, none of them a slash, a backslash or a control character, no space at its ends, and is not \".\" or \"..\"", name, MaxNameRunes)
 	}
-	keys := e.keys()
 	e.read(keys, func(m member) { e.foreign(m, keys) })
 	e.settle()
 	return e.Server
+}
+
+// blankEntry is the entry that all are read into, one after the other, so that its table of keys is made once.
+func (f *file) blankEntry() (*entry, settings) {
+	if f.entry == nil {
+		f.entry = &entry{Server: newServer("")}
+		f.entryKeys = f.entry.keys()
+	}
+	return f.entry, f.entryKeys
 }
 
 func (s *Server) addProblem(err *Error) {
@@ -40,65 +46,106 @@ func (s *Server) addProblem(err *Error) {
 }
 
 // keys says what each key of an entry means.
-func (e *entry) keys() setters {
-	keys := setters{
-		"command":      e.readCommand,
-		"args":         e.readArgs,
-		"env":          func(n node) { e.Env = n.expandedMap(checkVariable) },
-		"cwd":          func(n node) { e.Cwd, e.shown.cwd = n.expanded() },
-		"inheritEnv":   setBool(&e.InheritEnv),
-		"disabled":     setBool(&e.Disabled),
-		"url":          e.readURL,
-		"headers":      func(n node) { e.Headers = n.expandedMap(checkHeader) },
-		"allowHttp":    setBool(&e.AllowHTTP),
-		"isolation":    setOneOf(&e.Isolation, IsolationSession, IsolationPrincipal, IsolationShared, IsolationRequest),
-		"lazy":         func(n node) { e.Lazy = new(bool); setBool(e.Lazy)(n) },
-		"idleStop":     setDuration(&e.IdleStop),
-		"maxProcesses": setInt(&e.MaxProcesses, 1, 1000),
-		"required":     setBool(&e.Required),
-		"timeout":      e.readTimeout,
-		"startTimeout": setDuration(&e.StartTimeout),
-		"protocol":     setOneOf(&e.Protocol, "auto", "modern", "legacy"),
-		"restart":      func(n node) { n.readStrict(restartKeys(&e.Restart)) },
-		"mirror":       func(n node) { e.Mirror = readMirror(n) },
-		"cache":        func(n node) { n.readStrict(cacheKeys(&e.Cache)) },
-		"logLevel":     setOneOf(&e.LogLevel, levelNames()...),
-	}
-	for key, set := range laterKeys() {
-		keys[key] = set
+func (e *entry) keys() settings {
+	keys := settings{}
+	for _, part := range []settings{e.commandKeys(), e.remoteKeys(), e.processKeys(), e.protocolKeys(), laterKeys()} {
+		for name, one := range part {
+			keys[name] = one
+		}
 	}
 	return keys
 }
 
-func restartKeys(r *Restart) setters {
-	return setters{
-		"initial":    setDuration(&r.Initial),
-		"max":        setDuration(&r.Max),
-		"resetAfter": setDuration(&r.ResetAfter),
-		"breaker": func(n node) {
-			if text, ok := n.text(); ok && n.checkRate(text) {
-				r.Breaker = text
+func (e *entry) commandKeys() settings {
+	variables := mapOf(shape{"type": []string{"string", "number"}})
+	variables["propertyNames"] = shape{"pattern": "^[^=]+$"}
+	return settings{
+		"command": {e.readCommand, anyOf(shape{"type": "string", "minLength": 1}, shape{"type": "array", "items": shape{"type": "string"}, "minItems": 1}, shape{"type": "object"}),
+			"Program of a local server: its path, or a name that is looked up in PATH. It is started directly, no shell splits or expands anything; arguments go to args."},
+		"args": {e.readArgs, list(nil), "Arguments of the program, one by one."},
+		"env": {e.readEnv, variables,
+			"Environment variables for the server, besides the few that every program needs."},
+		"cwd":        {func(n node) { e.Cwd, e.shown.cwd = n.expanded() }, shape{"type": "string"}, "Folder to start the server in."},
+		"inheritEnv": boolean(&e.InheritEnv, "Give the server the whole environment of the bridge, without the variables that begin with MCPBRIDGE_."),
+		"disabled":   boolean(&e.Disabled, "Leave the server out."),
+		"required":   boolean(&e.Required, "The bridge is ready (/readyz) only if this server can be used."),
+	}
+}
+
+func (e *entry) remoteKeys() settings {
+	headers := mapOf(shape{"type": "string", "pattern": `^[^\r\n]*$`})
+	headers["propertyNames"] = shape{"pattern": tokenPattern}
+	return settings{
+		"url":       {e.readURL, shape{"type": "string", "minLength": 1}, "Address of a remote server, instead of a command."},
+		"headers":   {e.readHeaders, headers, "HTTP headers for every request to a remote server."},
+		"allowHttp": boolean(&e.AllowHTTP, "Take a url that begins with http:// although it leads beyond this machine, where others can read along."),
+	}
+}
+
+// maxSpare bounds the processes kept ahead of use.
+const maxSpare = 8
+
+func (e *entry) processKeys() settings {
+	return settings{
+		"isolation": {e.readIsolation, anyOf(shape{"type": "string", "enum": isolations()}, shape{"type": "object"}),
+			"Who shares a process of the server: session gives each session its own, principal each caller, shared one to all, request one to each request. " +
+				"Without it sessions have their own and callers without a session share by caller."},
+		"lazy": {func(n node) {
+			if v, ok := n.boolean(); ok {
+				e.Lazy = &v
 			}
-		},
+		}, shape{"type": "boolean"}, "Start the server when it is first needed (true), or with the bridge (false)."},
+		"spare":        integer(&e.Spare, 0, maxSpare, "Processes kept started ahead of use, so that nobody waits for a slow start."),
+		"maxProcesses": integer(&e.MaxProcesses, 1, 1000, "Processes of this server alive at once. More requests wait, see limits.queueWait."),
+		"idleStop":     duration(&e.IdleStop, maxDuration, "A process that is not used for so long is stopped."),
+		"startTimeout": duration(&e.StartTimeout, maxDuration, "From the start of a process to its first answer. Programs that are downloaded first need long."),
+		"restart":      object(restartKeys(&e.Restart), "How a server that ended is started again."),
 	}
 }
 
-// checkRate wants "N/DURATION".
-func (n node) checkRate(text string) bool {
-	var count int
+func (e *entry) protocolKeys() settings {
+	timeout := setting{e.readTimeout, anyOf(durationShape(spell(e.Timeout)), shape{"type": "number", "deprecated": true}), "Longest time for one request."}
+	return settings{
+		"timeout":  timeout,
+		"protocol": {e.readProtocol, shape{"type": "string", "enum": append([]string{"auto", "modern", "legacy"}, foreignProtocols()...), "default": e.Protocol}, "Era of the protocol the server speaks; auto finds out."},
+		"mirror": {func(n node) { e.Mirror = readMirror(n) }, mapOf(mapOf(shape{"type": "string", "pattern": tokenPattern})),
+			`Arguments of tools that clients also send as HTTP headers: tool, then path of the property, then name of the header without "Mcp-Param-".`},
+		"cache":    object(cacheKeys(&e.Cache), "Caching hint for results of servers that give none."),
+		"logLevel": oneOf(&e.LogLevel, "Least severe messages asked of the server.", levelNames()...),
+	}
+}
+
+func restartKeys(r *Restart) settings {
+	return settings{
+		"initial":    duration(&r.Initial, maxDuration, "First pause."),
+		"max":        duration(&r.Max, maxDuration, "Longest pause."),
+		"resetAfter": duration(&r.ResetAfter, maxDuration, "After so long without an end the pauses begin anew."),
+		"breaker": {func(n node) { r.readBreaker(n) }, shape{"type": "string", "pattern": `^[1-9][0-9]{0,3}/` + durationPattern[1:], "not": shape{"pattern": "/[^1-9]*$"}, "default": r.Breaker},
+			`"N/TIME": a server that ended N times within the time is left alone for the longest pause.`},
+	}
+}
+
+// readBreaker wants "N/DURATION".
+func (r *Restart) readBreaker(n node) {
+	text, ok := n.text()
+	if !ok {
+		return
+	}
 	number, per, ok := strings.Cut(text, "/")
-	if _, err := fmt.Sscanf(number, "%d", &count); !ok || err != nil || fmt.Sprint(count) != number || count < 1 || count > 1000 {
+	count, err := strconv.Atoi(number)
+	if !ok || err != nil || strconv.Itoa(count) != number || count < 1 || count > 1000 {
 		n.fail(`%q must be a count from 1 to 1000 and a duration, such as "5/60s"`, text)
-		return false
+		return
 	}
-	_, ok = n.duration(per)
-	return ok
+	if window, ok := n.duration(per, maxDuration); ok {
+		r.Breaker, r.BreakerCount, r.BreakerWindow = text, count, window
+	}
 }
 
-func cacheKeys(c *Cache) setters {
-	return setters{
-		"ttlMs": setInt(&c.TTLMs, 0, maxInt),
-		"scope": setOneOf(&c.Scope, "private", "public"),
+func cacheKeys(c *Cache) settings {
+	return settings{
+		"ttlMs": integer(&c.TTLMs, 0, maxInt, "How long results may be kept, in milliseconds."),
+		"scope": oneOf(&c.Scope, "Who may keep them: the caller only, or anybody.", "private", "public"),
 	}
 }
 
@@ -116,7 +163,7 @@ func (e *entry) readTimeout(n node) {
 		n.warn(`a number without unit is not used; write a duration such as "5m"`)
 		return
 	}
-	setDuration(&e.Timeout)(n)
+	duration(&e.Timeout, maxDuration, "").read(n)
 }
 
 // settle checks what only the whole entry can tell.
@@ -201,6 +248,9 @@ func readMirror(n node) map[string]map[string]string {
 	}
 	return tools
 }
+
+// tokenPattern is what isToken takes.
+const tokenPattern = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 
 // isToken reports whether s is a token of RFC 9110 section 5.6.2.
 func isToken(s string) bool {

@@ -9,13 +9,17 @@ import (
 const mask = "***"
 
 // Shown is a configuration for people to read and programs to print: complete, in the spelling of the file, without
-// secrets. Values of env and headers and of URL queries are masked; where variables were put in, the text before stands.
+// secrets. Keys, values of env and headers and of URL queries are masked; where variables were put into an entry, the text
+// before stands.
 type Shown struct {
 	Listen         []string               `json:"listen"`
 	AllowedHosts   []string               `json:"allowedHosts,omitempty"`
 	AllowedOrigins []string               `json:"allowedOrigins,omitempty"`
 	Limits         shownLimits            `json:"limits"`
 	Log            shownLog               `json:"log"`
+	StateDir       string                 `json:"stateDir,omitempty"`
+	Control        string                 `json:"control,omitempty"`
+	Keys           []string               `json:"keys,omitempty"`
 	Servers        map[string]ShownServer `json:"mcpServers"`
 }
 
@@ -25,6 +29,11 @@ type shownLimits struct {
 	LineBytes int `json:"lineBytes"`
 	Sessions  int `json:"sessions"`
 	Processes int `json:"processes"`
+
+	SessionIdle string `json:"sessionIdle"`
+	SessionLife string `json:"sessionLife"`
+	QueueWait   string `json:"queueWait"`
+	Shutdown    string `json:"shutdown"`
 }
 
 type shownLog struct {
@@ -49,6 +58,7 @@ type ShownServer struct {
 	Lazy         *bool                        `json:"lazy,omitempty"`
 	IdleStop     string                       `json:"idleStop"`
 	MaxProcesses int                          `json:"maxProcesses"`
+	Spare        int                          `json:"spare,omitempty"`
 	Required     bool                         `json:"required,omitempty"`
 	Timeout      string                       `json:"timeout"`
 	StartTimeout string                       `json:"startTimeout"`
@@ -68,7 +78,11 @@ type shownCache struct {
 func (c *Config) Show() Shown {
 	s := Shown{
 		Listen: c.Listen, AllowedHosts: c.AllowedHosts, AllowedOrigins: c.AllowedOrigins,
-		Limits: shownLimits(c.Limits), Log: shownLog(c.Log), Servers: map[string]ShownServer{},
+		Limits: c.Limits.show(), Log: shownLog(c.Log), StateDir: c.StateDir, Control: c.Control,
+		Servers: map[string]ShownServer{},
+	}
+	for range c.Keys {
+		s.Keys = append(s.Keys, mask)
 	}
 	for i := range c.Servers {
 		if c.Servers[i].Problem == nil {
@@ -78,11 +92,19 @@ func (c *Config) Show() Shown {
 	return s
 }
 
+func (l Limits) show() shownLimits {
+	return shownLimits{
+		BodyBytes: l.BodyBytes, BodyTotal: l.BodyTotal, LineBytes: l.LineBytes, Sessions: l.Sessions, Processes: l.Processes,
+		SessionIdle: spell(l.SessionIdle), SessionLife: spell(l.SessionLife),
+		QueueWait: spell(l.QueueWait), Shutdown: spell(l.Shutdown),
+	}
+}
+
 func (s *Server) show() ShownServer {
 	return ShownServer{
 		Command: s.shown.command, Args: s.shown.args, Env: masked(s.Env), Cwd: s.shown.cwd, InheritEnv: s.InheritEnv,
 		URL: maskedURL(s.shown.url), Headers: masked(s.Headers), AllowHTTP: s.AllowHTTP, Disabled: s.Disabled,
-		Isolation: s.Isolation, Lazy: s.Lazy, IdleStop: spell(s.IdleStop), MaxProcesses: s.MaxProcesses,
+		Isolation: s.Isolation, Lazy: s.Lazy, IdleStop: spell(s.IdleStop), MaxProcesses: s.MaxProcesses, Spare: s.Spare,
 		Required: s.Required, Timeout: spell(s.Timeout), StartTimeout: spell(s.StartTimeout), Protocol: s.Protocol,
 		Restart: map[string]string{
 			"initial": spell(s.Restart.Initial), "max": spell(s.Restart.Max),

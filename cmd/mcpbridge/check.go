@@ -18,8 +18,9 @@ func newCheckCommand(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Check a configuration file and print what it means",
-		Long: "check reads the configuration, prints it in full with the values of env, headers and\n" +
-			"${...} masked, and tells what is wrong.\n" +
+		Long: "check reads the configuration, prints it in full and in the spelling of this program, with keys\n" +
+			"and the values of env, headers and ${...} masked, and tells what is wrong. Files of other programs\n" +
+			"that hold MCP servers are read too.\n" +
 			"It exits with 3 if the file or one of its servers cannot be used.",
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -44,7 +44,7 @@ func newRootCommand() *cobra.Command {
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
-	root.AddCommand(newServeCommand(&g), newCheckCommand(&g), newVersionCommand(&g), newDemoServerCommand())
+	root.AddCommand(newServeCommand(&g), newCheckCommand(&g), newSchemaCommand(), newVersionCommand(&g), newDemoServerCommand())
 	return root
 }
 
