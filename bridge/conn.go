@@ -54,7 +54,8 @@ const (
 // Conn is one incarnation of a server: an upstream, the facts of its handshake, and the call table. Ids towards the
 // server count up from 1 and are never used again (FRM-10, CON-15); progress tokens are those ids (PRG-01).
 //
-// One lock guards one state: the call table, the questions the server has asked, and the phase.
+// One lock guards one state: the call table, the questions the server has asked, what waits for room, and the phase. The notices
+// have their own.
 type Conn struct {
 	name   string
 	up     Upstream
@@ -69,13 +70,18 @@ type Conn struct {
 	calls     map[int64]*call
 	questions map[string]*question // the server's open requests to clients by raw id
 	lastID    int64
-	stray     bool // a request of the handshake was given up: its answer may still come
+	waiters   map[*waiter]struct{} // messages that wait for room
+	waiting   int                  // their bytes
+	fullSince time.Time            // since when there is none, while full is set
+	stray     bool                 // a request of the handshake was given up: its answer may still come
 	timer     *time.Timer
 	armed     time.Time // when the timer fires next, zero if it does not
 	err       error
 
 	expiring chan struct{} // full while calls are being expired
 	retired  atomic.Bool   // the server is stopped on purpose
+	full     atomic.Bool   // there was no room for a message, and none was taken since
+	notices  notices
 	done     chan struct{} // closed when reading has ended and all calls were failed
 }
 
@@ -84,8 +90,8 @@ type call struct {
 	id       int64
 	ex       *Exchange // nil for a request of the bridge's own
 	reply    chan *framing.Message
-	failed   *Error // why reply was closed
-	wait     lazyTimeout
+	failed   *Error  // why reply was closed
+	waiter   *waiter // while it waits for room
 	stage    atomic.Int32
 	token    []byte  // the client's progress token, raw
 	progress float64 // the last value delivered, if moved
@@ -110,7 +116,7 @@ type ConnConfig struct {
 func NewConn(up Upstream, cfg ConnConfig) *Conn {
 	c := &Conn{
 		name: cfg.Name, up: up, h: cfg.Handler, limits: cfg.Limits.WithDefaults(), events: cfg.Events, tools: cfg.Tools,
-		calls: map[int64]*call{}, questions: map[string]*question{}, done: make(chan struct{}), expiring: make(chan struct{}, 1),
+		calls: map[int64]*call{}, questions: map[string]*question{}, waiters: map[*waiter]struct{}{}, done: make(chan struct{}), expiring: make(chan struct{}, 1),
 	}
 	go c.run()
 	return c
@@ -122,6 +128,7 @@ func (c *Conn) run() {
 		err = errors.New("server closed its output")
 	}
 	c.fail(err)
+	c.notices.close()
 	c.expiring <- struct{}{} // an expiry under way is waited for (rule 5)
 	defer func() { <-c.expiring }()
 	close(c.done)
@@ -146,9 +153,6 @@ func (c *Conn) fail(err error) {
 		k.fail(c.ended(err))
 	}
 }
-
-// retire tells that the server is about to be stopped on purpose.
-func (c *Conn) retire() { c.retired.Store(true) }
 
 // ended is the error of a request that was open when the connection ended.
 func (c *Conn) ended(err error) *Error {
@@ -216,12 +220,6 @@ func (c *Conn) established() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.phase == open
-}
-
-// Busy reports how many requests of clients are open at the server.
-func (c *Conn) Busy() int {
-	_, n := c.Youngest(func(*Exchange) bool { return true })
-	return n
 }
 
 // add registers a call under a fresh id.

@@ -253,7 +253,7 @@ func TestRoundTripGivesUp(t *testing.T) {
 	}
 	r.expect(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	r.say(result("1", `{}`))
-	if n := r.conn.Busy(); n != 0 {
+	if n := openAt(r.conn); n != 0 {
 		t.Errorf("%d requests of clients open", n)
 	}
 }

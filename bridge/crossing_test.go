@@ -64,7 +64,7 @@ func (x *crossing) run(t *testing.T) {
 			v.check(t)
 		}
 	}
-	if n := x.conn.Busy(); n != 0 {
+	if n := openAt(x.conn); n != 0 {
 		t.Errorf("%d requests open at a dead server", n)
 	}
 }

@@ -2,9 +2,7 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"strconv"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -31,26 +29,25 @@ const (
 // with the server's answer, on the server's end, on a timeout. When Dispatch itself fails nothing was sent, the sink is
 // untouched and the error is the answer.
 //
-// ctx bounds the wait for room while the server does not read.
+// While the server does not read, ctx, Limits.SendWait and Limits.Waiting bound the wait for room: then the error has reason
+// "back_busy", or "stopping" when the server is being stopped (rule 3, rule 4).
 func (c *Conn) Dispatch(ctx context.Context, ex *Exchange) (Ticket, *Error) {
 	k := &call{ex: ex, started: time.Now(), endless: ex.Method == mcp.Listen}
 	if tok := ex.Message.Bytes(ex.Message.MetaMember(mcp.MetaProgressToken)); len(tok) > 0 {
 		k.token = tok
 	}
 	k.deadline = k.started.Add(c.limits.Timeout)
-	k.wait.Context, k.wait.d = ctx, c.limits.Timeout
 	if err := c.add(k); err != nil {
 		return Ticket{}, err
 	}
-	defer k.wait.stop()
-	if err := c.up.Send(&k.wait, c.requestFrame(ex, k), k.crowd); err != nil {
+	if err := c.send(ctx, c.requestFrame(ex, k), k); err != nil {
 		if !c.drop(k) {
 			return Ticket{c, k}, nil // it was answered meanwhile: the sink has it
 		}
 		return Ticket{}, c.sendError(err)
 	}
 	if !k.stage.CompareAndSwap(unsent, sent) { // called off while it was being sent
-		c.tellCancelled(noWait(), k.id, nil)
+		c.tellCancelled(k.id, nil)
 	}
 	return Ticket{c, k}, nil
 }
@@ -80,48 +77,41 @@ func (c *Conn) envelope(ex *Exchange) *era.Envelope {
 	return e
 }
 
-func (c *Conn) sendError(err error) *Error {
-	if dead := c.Err(); dead != nil {
-		return terminated(c.name, dead)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return &Error{Status: 503, Code: mcp.CodeInternal, Reason: ReasonBackBusy, Retry: 1,
-			Message: "server " + c.name + " does not read its input; the request was not sent"}
-	}
-	return Unavailable("cannot send to server " + c.name + ": " + err.Error()).Because(err)
-}
-
 // Cancel ends a dispatched exchange the server's way (translation 10): the server is told with the id it knows, its late
-// answer is dropped, and the sink hears nothing more. It reports false when the exchange is over already.
+// answer is dropped, and the sink hears nothing more. It reports false when the exchange is over already. It does not wait for
+// a server that does not read: the server learns of it when it reads again.
 func (t Ticket) Cancel(reason []byte) bool {
 	if t.conn == nil || !t.conn.drop(t.call) {
 		return false
 	}
-	ctx, stop := context.WithTimeout(context.Background(), time.Second)
-	defer stop()
-	t.conn.callOff(ctx, t.call, reason)
+	t.conn.callOff(t.call, reason)
 	return true
 }
 
 // callOff tells the server that a call taken off the table is not wanted any more, or keeps it from being sent.
-func (c *Conn) callOff(ctx context.Context, k *call, reason []byte) {
-	if k.stage.CompareAndSwap(unsent, calledOff) {
-		k.wait.stop()
+func (c *Conn) callOff(k *call, reason []byte) {
+	if !k.stage.CompareAndSwap(unsent, calledOff) {
+		c.tellCancelled(k.id, reason)
 		return
 	}
-	c.tellCancelled(ctx, k.id, reason)
+	c.mu.Lock()
+	w := k.waiter
+	c.mu.Unlock()
+	if w != nil {
+		w.end(errCalledOff)
+	}
 }
 
 // maxReason is how many bytes of a cancellation's reason are passed on (translation 10).
 const maxReason = 1024
 
-// tellCancelled is best effort (CAN-04): ctx bounds the wait for a server that does not read.
-func (c *Conn) tellCancelled(ctx context.Context, id int64, reason []byte) {
-	b := strconv.AppendInt([]byte(`{"requestId":`), id, 10)
+// tellCancelled is best effort (CAN-04).
+func (c *Conn) tellCancelled(id int64, reason []byte) {
+	b := strconv.AppendInt([]byte(`{"jsonrpc":"2.0","method":"`+mcp.Cancelled+`","params":{"requestId":`), id, 10)
 	if text, ok := framing.String(reason); ok {
 		b = framing.AppendString(append(b, `,"reason":`...), cut(text, maxReason))
 	}
-	_ = c.Notify(ctx, mcp.Cancelled, append(b, '}'))
+	c.later(framing.Whole(append(b, "}}"...)), mcp.Cancelled)
 }
 
 // cut shortens s to at most n bytes without splitting a character.
@@ -133,13 +123,6 @@ func cut(s string, n int) string {
 		n--
 	}
 	return s[:n]
-}
-
-// noWait is a context for sending what must not hold up the sender: it is sent only if there is room.
-func noWait() context.Context {
-	ctx, stop := context.WithCancel(context.Background())
-	stop()
-	return ctx
 }
 
 // CancelWhere cancels the one open exchange that fits and has this raw client id. With none or several it does nothing and
@@ -156,39 +139,4 @@ func (c *Conn) CancelWhere(id, reason []byte, fits func(*Exchange) bool) bool {
 	}
 	k.ex.Sink.Finish(Answer{}) // nothing is written for a cancelled request (CAN-03): the stream just ends
 	return true
-}
-
-// lazyTimeout is a context whose timer exists only once somebody waits on it: sending rarely waits.
-type lazyTimeout struct {
-	context.Context
-	d       time.Duration
-	mu      sync.Mutex
-	ctx     context.Context
-	end     context.CancelFunc
-	stopped bool
-}
-
-func (l *lazyTimeout) Done() <-chan struct{} { return l.real().Done() }
-
-func (l *lazyTimeout) Err() error { return l.real().Err() }
-
-func (l *lazyTimeout) real() context.Context {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ctx == nil {
-		l.ctx, l.end = context.WithTimeout(l.Context, l.d)
-		if l.stopped {
-			l.end()
-		}
-	}
-	return l.ctx
-}
-
-func (l *lazyTimeout) stop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stopped = true
-	if l.end != nil {
-		l.end()
-	}
 }

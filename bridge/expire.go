@@ -48,7 +48,7 @@ func (c *Conn) expire() {
 	}
 	for _, k := range late {
 		if k.ex != nil || c.established() { // a handshake is never cancelled (CAN-02)
-			c.callOff(noWait(), k, []byte(`"timeout"`))
+			c.callOff(k, []byte(`"timeout"`))
 		}
 	}
 }

@@ -30,6 +30,7 @@ type server struct {
 
 	mu   sync.Mutex
 	plug chan struct{} // not nil: the queue is full until it is closed
+	slow chan struct{} // not nil: taking a message takes until it is closed
 }
 
 func newServer() *server {
@@ -37,6 +38,12 @@ func newServer() *server {
 }
 
 func (s *server) Send(ctx context.Context, f framing.Frame, _ bool) error {
+	s.mu.Lock()
+	slow := s.slow
+	s.mu.Unlock()
+	if slow != nil {
+		<-slow
+	}
 	for {
 		s.mu.Lock()
 		plug := s.plug
@@ -72,6 +79,15 @@ func (s *server) block() (unblock func()) {
 		s.mu.Unlock()
 		close(plug)
 	}
+}
+
+// dawdle makes the taking of messages, for which there is room, take until the function returned is called.
+func (s *server) dawdle() (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slow := make(chan struct{})
+	s.slow = slow
+	return func() { close(slow) }
 }
 
 func (s *server) Serve(r bridge.Receiver) error {
@@ -143,6 +159,12 @@ func (s *server) expect(t *testing.T, want string) {
 	if got := string(s.next(t).Raw); got != want {
 		t.Fatalf("the bridge sent\n%s, want\n%s", got, want)
 	}
+}
+
+// openAt is how many requests of clients are open at a server.
+func openAt(c *bridge.Conn) int {
+	_, n := c.Youngest(func(*bridge.Exchange) bool { return true })
+	return n
 }
 
 func idOf(m *framing.Message) string { return string(m.Bytes(m.ID)) }

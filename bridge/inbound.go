@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"strconv"
 	"time"
 
@@ -41,21 +42,35 @@ func (c *Conn) take(id []byte) *call {
 	return k
 }
 
-// parseID reads one of our own ids, as we write them; 0 for anything else.
+const (
+	maxID     = 18 // digits of the largest id that is looked at
+	maxString = len(`"\u0031"`) + (maxID-1)*len(`\u0031`)
+)
+
+// parseID reads one of our own ids, as we write them or as a string of that; 0 for anything else.
 func parseID(raw []byte) (n int64, quoted bool) {
-	if len(raw) > 2 && raw[0] == '"' && raw[len(raw)-1] == '"' {
-		raw, quoted = raw[1:len(raw)-1], true
+	if !framing.IsString(raw) {
+		return digits(raw), false
 	}
-	if len(raw) == 0 || len(raw) > 18 || raw[0] == '0' {
-		return 0, quoted
+	if len(raw) > maxString || bytes.IndexByte(raw, '\\') < 0 {
+		return digits(raw[1 : len(raw)-1]), true
+	}
+	s, _ := framing.String(raw)
+	return digits([]byte(s)), true
+}
+
+// digits reads a number without sign and leading zeros; 0 for anything else.
+func digits(raw []byte) (n int64) {
+	if len(raw) == 0 || len(raw) > maxID || raw[0] == '0' {
+		return 0
 	}
 	for _, d := range raw {
 		if d < '0' || d > '9' {
-			return 0, quoted
+			return 0
 		}
 		n = n*10 + int64(d-'0')
 	}
-	return n, quoted
+	return n
 }
 
 func (c *Conn) response(m *framing.Message) {

@@ -17,6 +17,19 @@ type Limits struct {
 	Probe time.Duration
 	// Queue is the number of bytes that may wait for a server that does not read. Default 64 MiB.
 	Queue int
+	// SendWait is how long messages wait for room in a full Queue before they are refused with reason "back_busy" and HTTP
+	// status 503, counted from when the server was last seen to take something: while it takes nothing, nobody waits longer in
+	// all, whatever needs several messages included, and who comes later is refused at once. Nothing has been written to a client
+	// that long, and a proxy endures it, so a call that waits for room needs no keep-alives and its refusal keeps its own HTTP
+	// status. Default 10 seconds.
+	SendWait time.Duration
+	// Waiting is the number of bytes of messages that may wait for room in Queue; one message always may. What comes
+	// beyond is refused at once, as after SendWait. Default 192 MiB, with Queue half of what bodies may hold in all.
+	Waiting int
+	// Notices is the number of bytes of cancellations and of answers to the server's own requests that may wait for room in
+	// Queue. They hold nobody up, and wait until the server reads or ends. What comes beyond is dropped with an EventDropped.
+	// Default 4 MiB.
+	Notices int
 	// Line is the longest message taken from a server, in bytes. Default 64 MiB.
 	Line int
 	// Subscriptions is the number of resource URIs a link holds. Default 10,000.
@@ -39,6 +52,9 @@ func (l Limits) WithDefaults() Limits {
 	l.Start = or(l.Start, 60*time.Second)
 	l.Probe = or(l.Probe, 5*time.Second)
 	l.Queue = or(l.Queue, 64<<20)
+	l.SendWait = or(l.SendWait, 10*time.Second)
+	l.Waiting = or(l.Waiting, 192<<20)
+	l.Notices = or(l.Notices, 4<<20)
 	l.Line = or(l.Line, 64<<20)
 	l.Subscriptions = or(l.Subscriptions, 10_000)
 	return l

@@ -30,17 +30,24 @@ func (l *Link) restore(ctx context.Context, c *Conn) {
 	for _, uri := range uris {
 		_, _ = c.RoundTrip(ctx, mcp.ResourcesSubscribe, uriParams(uri))
 	}
-	caps := c.Facts().Hello.Capabilities
-	for _, k := range [...]struct{ capability, method string }{
-		{"tools", mcp.ToolsListChanged}, {"prompts", mcp.PromptsListChanged}, {"resources", mcp.ResourcesListChanged},
-	} {
-		if era.HasCapability(caps, k.capability, "listChanged") {
-			l.broadcast(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+k.method+`"}`)), k.method)
-		}
+	for _, method := range ListChanges(c.Facts().Capabilities()) {
+		l.broadcast(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+method+`"}`)), method)
 	}
 	for _, uri := range uris {
 		l.updated(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+mcp.ResourcesUpdated+`","params":{"uri":`+uri+`}}`)), uri)
 	}
+}
+
+// ListChanges names the notifications of changed lists that a server with these raw capabilities may send.
+func ListChanges(capabilities []byte) (methods []string) {
+	for _, k := range [...]struct{ capability, method string }{
+		{"tools", mcp.ToolsListChanged}, {"prompts", mcp.PromptsListChanged}, {"resources", mcp.ResourcesListChanged},
+	} {
+		if era.HasCapability(capabilities, k.capability, "listChanged") {
+			methods = append(methods, k.method)
+		}
+	}
+	return methods
 }
 
 // Initialized tells that the client of an exclusive link has finished its handshake. It is passed on to a connection that

@@ -10,34 +10,74 @@ import (
 	"mcpbridge/framing"
 )
 
-// What can only have been meant as the answer to an open request fails it at once (FRM-13); anything else is junk and
-// skipped (FRM-06, case 3). $ stands for the request's id.
+// What becomes of a broken line of the server's.
+const (
+	fails    = "the call it answers fails"
+	reported = "an event says so, nobody is answered"
+	skipped  = "it is junk"
+)
+
+// An answer that is none fails the request it was meant for at once, where its id says without doubt which one that is (FRM-13,
+// rule 3); where it does not, it is reported and nothing else (rule 2). Anything else is junk and skipped (FRM-06, case 3). $ stands
+// for the request's id.
 func TestMalformed(t *testing.T) {
-	for name, c := range map[string]struct {
-		line  string
-		fails bool
-	}{
-		"both":              {`{"jsonrpc":"2.0","id":$,"result":{},"error":{"code":1,"message":"x"}}`, true},
-		"code no integer":   {`{"jsonrpc":"2.0","id":$,"error":{"code":"1","message":"x"}}`, true},
-		"no message":        {`{"jsonrpc":"2.0","id":$,"error":{"code":1}}`, true},
-		"error no object":   {`{"jsonrpc":"2.0","id":$,"error":"x"}`, true},
-		"neither":           {`{"jsonrpc":"2.0","id":$}`, true},
-		"duplicate":         {`{"jsonrpc":"2.0","id":$,"result":{"a":1,"a":2}}`, true},
-		"bad UTF-8":         {"{\"jsonrpc\":\"2.0\",\"id\":$,\"result\":{\"t\":\"\xff\"}}", true},
-		"id as string":      {`{"jsonrpc":"2.0","id":"$","result":{},"error":{"code":1,"message":"x"}}`, true},
-		"cut":               {`{"jsonrpc":"2.0","id":$,"result":{"t":"abc`, true},
-		"no JSON-RPC":       {`{"id":$,"result":{}}`, false},
-		"other version":     {`{"jsonrpc":"1.0","id":$,"result":{}}`, false},
-		"no JSON-RPC, cut":  {`{"id":$,"result":{"t":"abc`, false},
-		"broken request":    {`{"jsonrpc":"2.0","id":$,"method":"roots/list","params":5}`, false},
-		"nameless request":  {`{"jsonrpc":"2.0","id":$,"method":7}`, false},
-		"id no integer":     {`{"jsonrpc":"2.0","id":$.0,"result":{}}`, false},
-		"id of nothing":     {`{"jsonrpc":"2.0","id":77,"result":{},"error":{"code":1,"message":"x"}}`, false},
-		"banner":            {`Server started`, false},
-		"brace":             {`{`, false},
-		"string":            {`"str"`, false},
-		"array of nonsense": {`[1,{},"x",[[$]]]`, false},
-		"empty array":       {`[]`, false},
+	for name, c := range map[string]struct{ line, want string }{
+		"both":                  {`{"jsonrpc":"2.0","id":$,"result":{},"error":{"code":1,"message":"x"}}`, fails},
+		"code no integer":       {`{"jsonrpc":"2.0","id":$,"error":{"code":"1","message":"x"}}`, fails},
+		"no message":            {`{"jsonrpc":"2.0","id":$,"error":{"code":1}}`, fails},
+		"error no object":       {`{"jsonrpc":"2.0","id":$,"error":"x"}`, fails},
+		"neither":               {`{"jsonrpc":"2.0","id":$}`, fails},
+		"duplicate":             {`{"jsonrpc":"2.0","id":$,"result":{"a":1,"a":2}}`, fails},
+		"result twice":          {`{"jsonrpc":"2.0","id":$,"result":{},"result":{}}`, fails},
+		"version twice":         {`{"jsonrpc":"2.0","jsonrpc":"2.0","id":$,"result":{}}`, fails},
+		"bad UTF-8":             {"{\"jsonrpc\":\"2.0\",\"id\":$,\"result\":{\"t\":\"\xff\"}}", fails},
+		"cut":                   {`{"jsonrpc":"2.0","id":$,"result":{"t":"abc`, fails},
+		"data behind":           {`{"jsonrpc":"2.0","id":$,"result":{}}}`, fails},
+		"no version":            {`{"id":$,"result":{}}`, fails},
+		"no version, error":     {`{"id":$,"error":{"code":1,"message":"x"}}`, fails},
+		"no version, both":      {`{"result":{},"error":null,"id":$}`, fails},
+		"no version, cut":       {`{"id":$,"result":{"t":"abc`, fails},
+		"other version":         {`{"jsonrpc":"1.0","id":$,"result":{}}`, fails},
+		"version a number":      {`{"jsonrpc":2.0,"id":$,"result":{}}`, fails},
+		"escaped names":         {`{"\u006asonrpc":"2","\u0069d":$,"r\u0065sult":{}}`, fails},
+		"method beside result":  {`{"jsonrpc":"2.0","id":$,"method":"tools/call","result":{}}`, fails},
+		"method beside error":   {`{"jsonrpc":"2.0","id":$,"method":"tools/call","error":{"code":1,"message":"x"}}`, fails},
+		"method, result, cut":   {`{"jsonrpc":"2.0","method":"m","id":$,"result":{"t":"abc`, fails},
+		"no version, a method":  {`{"id":$,"method":"tools/call","params":{},"result":{}}`, fails},
+		"id as string":          {`{"jsonrpc":"2.0","id":"$","result":{},"error":{"code":1,"message":"x"}}`, fails},
+		"id as escaped string":  {`{"jsonrpc":"2.0","id":"\u003$","result":{},"error":{"code":1,"message":"x"}}`, fails},
+		"id with a fraction":    {`{"jsonrpc":"2.0","id":$.0,"result":{}}`, fails},
+		"id with zeros":         {`{"jsonrpc":"2.0","id":$.0000000000,"result":{}}`, fails},
+		"id with an exponent":   {`{"jsonrpc":"2.0","id":$e0,"result":{}}`, fails},
+		"id shifted":            {`{"jsonrpc":"2.0","id":0.$e+1,"result":{}}`, fails},
+		"id twice alike":        {`{"jsonrpc":"2.0","id":$,"id":$,"result":{}}`, fails},
+		"id twice alike, cut":   {`{"jsonrpc":"2.0","id":$,"id":$,"result":{"t":"abc`, fails},
+		"id twice":              {`{"jsonrpc":"2.0","id":$,"id":77,"result":{}}`, reported},
+		"id twice, ours last":   {`{"jsonrpc":"2.0","id":77,"\u0069d":$,"result":{}}`, reported},
+		"id twice, other types": {`{"jsonrpc":"2.0","id":$,"id":"$","result":{}}`, reported},
+		"id twice, cut":         {`{"jsonrpc":"2.0","id":$,"id":77,"result":{"t":"abc`, reported},
+		"id cut":                {`{"jsonrpc":"2.0","result":{},"id":$`, reported},
+		"id unread":             {`{"jsonrpc":"2.0","result":{"t":"abc`, reported},
+		"id with a rest":        {`{"jsonrpc":"2.0","id":$.5,"result":{}}`, reported},
+		"id just beside":        {`{"jsonrpc":"2.0","id":$.00000000000000000001,"result":{}}`, reported},
+		"id enormous":           {`{"jsonrpc":"2.0","id":$e999999999,"result":{}}`, reported},
+		"id negative":           {`{"jsonrpc":"2.0","id":-$.0,"result":{}}`, reported},
+		"id with spaces":        {`{"jsonrpc":"2.0","id":" $","result":{},"error":{}}`, reported},
+		"id a list":             {`{"jsonrpc":"2.0","id":[$],"result":{}}`, reported},
+		"id null":               {`{"jsonrpc":"2.0","id":null,"result":{}}`, reported},
+		"no id":                 {`{"jsonrpc":"2.0","result":{}}`, reported},
+		"id of nothing":         {`{"jsonrpc":"2.0","id":77,"result":{},"error":{"code":1,"message":"x"}}`, reported},
+		"a log line":            {`{"id":$,"level":"error","error":{"message":"x"}}`, skipped},
+		"a log line, cut":       {`{"level":30,"id":$,"result":{"t":"abc`, skipped},
+		"a record":              {`{"id":$}`, skipped},
+		"broken request":        {`{"jsonrpc":"2.0","id":$,"method":"roots/list","params":5}`, skipped},
+		"nameless request":      {`{"jsonrpc":"2.0","id":$,"method":7}`, skipped},
+		"request, cut":          {`{"jsonrpc":"2.0","id":$,"meth`, skipped},
+		"banner":                {`Server started`, skipped},
+		"brace":                 {`{`, skipped},
+		"string":                {`"str"`, skipped},
+		"array of nonsense":     {`[1,{},"x",[[$]]]`, skipped},
+		"empty array":           {`[]`, skipped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, bridge.Limits{}, legacyFacts(`{}`))
@@ -47,17 +87,39 @@ func TestMalformed(t *testing.T) {
 			_, id := r.dispatch(t, ex)
 			r.say(strings.ReplaceAll(c.line, "$", id))
 			so.open(t)
-			if c.fails {
-				has(t, s.answer(t), `"a"`, bridge.ReasonPeerProtocolError)
+			junk, broken := r.ev.count(bridge.EventJunk), r.ev.count(bridge.EventViolation)
+			if (junk > 0) != (c.want == skipped) || (broken > 0) != (c.want != skipped) || c.want != skipped && broken != 1 {
+				t.Errorf("%d pieces of junk and %d violations reported", junk, broken)
+			}
+			if c.want == fails {
+				got := s.answer(t)
+				has(t, got, `"a"`, bridge.ReasonPeerProtocolError)
+				if !strings.Contains(got, `"code":-32603,"message":"server srv sent an invalid answer: `) {
+					t.Errorf("answer %s", got)
+				}
 				return
 			}
 			s.open(t)
-			if r.ev.count(bridge.EventJunk) == 0 {
-				t.Error("not reported")
-			}
 			r.say(result(id, `{}`))
 			s.answer(t)
 		})
+	}
+}
+
+// A whole answer whose id came back as a string counts, however the string is written (translation 4.1).
+func TestStringID(t *testing.T) {
+	for id, counts := range map[string]bool{`"1"`: true, `"\u0031"`: true, `"01"`: false, `"1.0"`: false, `" 1"`: false, `"+1"`: false, `""`: false, `"２"`: false} {
+		r := newRig(t, bridge.Limits{}, legacyFacts(`{}`))
+		ex, s := call(`"a"`, "")
+		r.dispatch(t, ex)
+		r.say(result(id, `{}`))
+		if !counts {
+			s.open(t)
+			continue
+		}
+		if got := s.only(t); got != result(`"a"`, `{}`) || r.ev.count(bridge.EventViolation) != 1 {
+			t.Errorf("%s: %s, %d violations", id, got, r.ev.count(bridge.EventViolation))
+		}
 	}
 }
 

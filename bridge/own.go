@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -19,9 +20,9 @@ func (c *Conn) RoundTrip(ctx context.Context, method string, params []byte) (*fr
 	if err := c.add(k); err != nil {
 		return nil, err
 	}
-	if err := c.up.Send(ctx, ownRequest(k.id, method, params), false); err != nil {
+	if err := c.send(ctx, ownRequest(k.id, method, params), k); err != nil {
 		c.drop(k)
-		return nil, err
+		return nil, c.ownError(err)
 	}
 	select {
 	case m, ok := <-k.reply:
@@ -33,7 +34,7 @@ func (c *Conn) RoundTrip(ctx context.Context, method string, params []byte) (*fr
 		return c.replied(k, m, ok)
 	}
 	if c.established() {
-		c.tellCancelled(noWait(), k.id, nil)
+		c.tellCancelled(k.id, nil)
 	}
 	return nil, context.Cause(ctx)
 }
@@ -54,11 +55,25 @@ func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
 	if params != nil {
 		b = append(append(b, `,"params":`...), params...)
 	}
-	return c.up.Send(ctx, framing.Whole(append(b, '}')), false)
+	return c.send(ctx, framing.Whole(append(b, '}')), nil)
 }
 
-// Forward sends a message as it is.
-func (c *Conn) Forward(ctx context.Context, f framing.Frame) error { return c.up.Send(ctx, f, false) }
+// Forward sends a message as it is. That it could not be sent is reported too.
+func (c *Conn) Forward(ctx context.Context, f framing.Frame) error {
+	err := c.send(ctx, f, nil)
+	if err != nil {
+		c.events.emit(Event{Server: c.name, Kind: EventDropped, Detail: "message of a client", Err: err})
+	}
+	return err
+}
+
+// ownError is the failure of a request of the bridge's own that was not sent.
+func (c *Conn) ownError(err error) error {
+	if errors.Is(err, errNoRoom) || errors.Is(err, errStopping) {
+		return c.sendError(err)
+	}
+	return err
+}
 
 func ownRequest(id int64, method string, params []byte) framing.Frame {
 	b := strconv.AppendInt([]byte(`{"jsonrpc":"2.0","id":`), id, 10)
@@ -77,9 +92,9 @@ func (c *Conn) Watch(ctx context.Context, params []byte) error {
 	if err := c.add(k); err != nil {
 		return err
 	}
-	if err := c.up.Send(ctx, ownRequest(k.id, mcp.Listen, params), false); err != nil {
+	if err := c.send(ctx, ownRequest(k.id, mcp.Listen, params), k); err != nil {
 		c.drop(k)
-		return err
+		return c.ownError(err)
 	}
 	return nil
 }

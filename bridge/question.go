@@ -60,14 +60,12 @@ func (c *Conn) forgetQuestion(id []byte) bool {
 }
 
 // Answer sends a client's answer to a question. It reports false when the question is not open any more. It waits for a
-// server that does not read, as a request does.
+// server that does not read as long as a request does; then the server misses the answer.
 func (c *Conn) Answer(id []byte, f framing.Frame) bool {
 	if !c.forgetQuestion(id) {
 		return false
 	}
-	ctx, stop := context.WithTimeout(context.Background(), c.limits.Timeout)
-	defer stop()
-	_ = c.up.Send(ctx, f, false)
+	_ = c.Forward(context.Background(), f)
 	return true
 }
 
@@ -84,12 +82,8 @@ func (c *Conn) refuse(id []byte, code int, msg string) {
 }
 
 // reply sends an answer from the reading goroutine, which must not wait for a server that does not read: it may do so
-// because it is not read from. Such a server misses the answer.
-func (c *Conn) reply(f framing.Frame) {
-	if err := c.up.Send(noWait(), f, false); err != nil {
-		c.events.emit(Event{Server: c.name, Kind: EventDropped, Detail: "answer to a request of the server", Err: err})
-	}
-}
+// because it is not read from.
+func (c *Conn) reply(f framing.Frame) { c.later(f, "answer to a request of the server") }
 
 // release ends what a session that leaves has under way: its requests are over at once. The function returned tells the
 // server, and refuses what it still asks the session (translation 10).
@@ -114,9 +108,9 @@ func (c *Conn) release(s Session) (tell func(context.Context)) {
 	for _, k := range calls {
 		k.ex.Fail(&Error{Code: mcp.CodeInternal, Reason: ReasonStopping, Message: "the session ended before server " + c.name + " answered"})
 	}
-	return func(ctx context.Context) {
+	return func(context.Context) {
 		for _, k := range calls {
-			c.callOff(ctx, k, []byte(`"the session ended"`))
+			c.callOff(k, []byte(`"the session ended"`))
 		}
 		for _, id := range asked {
 			if c.forgetQuestion([]byte(id)) {

@@ -306,7 +306,7 @@ func TestLateReleaseIsNotSent(t *testing.T) {
 		c, srv := k.open(t)
 		k.subscribe(t, c, srv, a, `"u"`)
 		k.start(t, c, srv, caller{s: a})
-		unblock := srv.block()
+		unblock := srv.dawdle()
 		k.link.Detach(a) // has to tell that its call is cancelled first
 		ch := k.subscribing(c, b, `"u"`)
 		synctest.Wait()

@@ -43,19 +43,18 @@ type StreamLimits struct {
 type Stream struct {
 	ID string // event id prefix; "" while nobody can resume it
 
-	limits  StreamLimits
-	wake    chan struct{}
-	mu      sync.Mutex
-	out     []Outgoing
-	first   [1]Outgoing
-	next    int // index in out of the first message not taken yet
-	seq     int64
-	unsent  int // bytes not taken
-	kept    int // bytes taken and kept
-	finals  int // answers still to come; < 0: a stream without end
-	closed  bool
-	dropped int
-	reader  int // who reads: 0 at first, counting up with each takeover
+	limits StreamLimits
+	wake   chan struct{}
+	mu     sync.Mutex
+	out    []Outgoing
+	first  [1]Outgoing
+	next   int // index in out of the first message not taken yet
+	seq    int64
+	unsent int // bytes not taken
+	kept   int // bytes taken and kept
+	finals int // answers still to come; < 0: a stream without end
+	closed bool
+	reader int // who reads: 0 at first, counting up with each takeover
 }
 
 // NewStream returns a stream that ends after so many answers; 0 means a stream that ends only when closed.
@@ -80,7 +79,6 @@ func (s *Stream) Notify(f framing.Frame, key string) {
 		return
 	}
 	if s.unsent+f.Len() > s.limits.Unsent && len(s.out) > s.next {
-		s.dropped++
 		return
 	}
 	s.putLocked(Outgoing{Frame: f, Kind: OutNote, Key: key})
@@ -96,8 +94,6 @@ func (s *Stream) mergeLocked(f framing.Frame, key string) bool {
 		if more := f.Len() - s.out[i].Frame.Len(); more <= 0 || s.unsent+more <= s.limits.Unsent {
 			s.unsent += more
 			s.out[i].Frame = f
-		} else {
-			s.dropped++
 		}
 		return true
 	}
@@ -113,7 +109,6 @@ func (s *Stream) Ask(f framing.Frame) {
 	}
 	if s.unsent+f.Len() > s.limits.Unsent {
 		if asked := s.askedLocked(); asked > 0 && asked+f.Len() > s.limits.Unsent {
-			s.dropped++
 			return
 		}
 	}
@@ -253,18 +248,4 @@ func (s *Stream) Over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.over()
-}
-
-// Size is the number of bytes the stream holds.
-func (s *Stream) Size() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.unsent + s.kept
-}
-
-// Dropped is the number of notifications a slow reader has cost.
-func (s *Stream) Dropped() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.dropped
 }

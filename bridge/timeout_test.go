@@ -185,38 +185,37 @@ func TestTimeoutOfAHangingServer(t *testing.T) {
 	})
 }
 
-// A server that does not read holds up neither what it says to others nor a client's wait: Dispatch gives up after the
-// request's time, with 503, and nothing is sent later (back_busy).
-func TestDispatchToABusyServer(t *testing.T) {
+// A server that does not read does not hold up the reading of what it says, whoever waits for it to read.
+func TestReadingFromABusyServer(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		waiting, s1 := call("1", "")
+		waiting, s := call("1", "")
 		_, id := r.dispatch(t, waiting)
-		unblock := r.block()
-		ex, s2 := call("2", "")
+		r.block()
+		r.launch(call("2", "")).waits(t)
 		start := time.Now()
-		errs := make(chan *bridge.Error, 1)
-		go func() { _, err := r.conn.Dispatch(context.Background(), ex); errs <- err }()
-		synctest.Wait()
-		r.say(`{"jsonrpc":"2.0","id":8,"method":"ping"}`) // its answer finds no room
+		r.say(`{"jsonrpc":"2.0","id":8,"method":"ping"}`)
 		r.say(result(id, `{}`))
-		s1.only(t)
+		s.only(t)
 		if d := time.Since(start); d != 0 {
-			t.Fatalf("reading was held up for %v", d)
+			t.Errorf("reading was held up for %v", d)
 		}
-		err := <-errs
-		if d := time.Since(start); d != minute {
-			t.Errorf("gave up after %v", d)
-		}
-		pass(time.Second)
-		if s2.mu.Lock(); (err == nil) != (len(s2.answers) == 1) {
-			t.Errorf("error %v and %d answers: want one of them", err, len(s2.answers))
-		}
-		s2.mu.Unlock()
-		if err != nil && (err.Status != 503 || err.Reason != bridge.ReasonBackBusy) {
-			t.Errorf("error %v", err)
+	})
+}
+
+// The timeout of a request ends its wait for room too, if it is the shorter (CAN-08).
+func TestTimeoutWhileWaitingForRoom(t *testing.T) {
+	full(t, bridge.Limits{Timeout: 4 * time.Second}, func(t *testing.T, r *rig, unblock func()) {
+		w := r.launch(call("1", ""))
+		pass(4*time.Second - 1)
+		w.waits(t)
+		pass(1)
+		<-w.done
+		has(t, w.only(t), "1", bridge.ReasonTimeout)
+		if w.err != nil {
+			t.Errorf("refused with %v as well", w.err)
 		}
 		unblock()
-		synctest.Wait()
+		pass(time.Hour)
 		r.quiet(t)
 	})
 }
@@ -235,7 +234,7 @@ func TestDispatchGivenUp(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		s.open(t)
-		if n := r.conn.Busy(); n != 0 {
+		if n := openAt(r.conn); n != 0 {
 			t.Errorf("%d requests open", n)
 		}
 		unblock()

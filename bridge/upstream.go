@@ -9,8 +9,8 @@ import (
 // Upstream is one live connection to a server as the core sees it, whatever the transport.
 type Upstream interface {
 	// Send queues one message. It blocks only while the server does not read and its queue is full, until ctx ends; with
-	// a ctx that has ended it still takes a message there is room for. crowd
-	// tells that other messages are likely to follow at once, so that they may be sent together.
+	// a ctx that has ended it still takes a message there is room for, and gives ctx.Err() if there is none. What waits first
+	// is sent first. crowd tells that other messages are likely to follow at once, so that they may be sent together.
 	Send(ctx context.Context, f framing.Frame, crowd bool) error
 	// Serve delivers what the server sends, from one goroutine, until the connection ends, and returns why. It is
 	// called once.

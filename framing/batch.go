@@ -38,3 +38,38 @@ func (s *scanner) noArray(start int) *ScanError {
 	}
 	return &ScanError{Code: codeInvalid, Reason: "not an array", Offset: start}
 }
+
+// ArrayLonger reports whether a valid JSON array, white space around it allowed, has more than n elements, n at least 1. It stops at
+// the first one too many and spends no memory, so that a limit can be held before [SplitBatch] makes a list. Of anything but
+// a valid array it says nothing.
+func ArrayLonger(array []byte, n int) bool {
+	depth, commas := 0, 0
+	for i := 0; i < len(array); i++ {
+		switch array[i] {
+		case '"':
+			i = closingQuote(array, i+1)
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		case ',':
+			if depth != 1 {
+				continue
+			}
+			if commas++; commas >= n {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// closingQuote returns the offset of the quote that ends a string whose content begins at i, or len(raw).
+func closingQuote(raw []byte, i int) int {
+	for ; i < len(raw) && raw[i] != '"'; i++ {
+		if raw[i] == '\\' {
+			i++
+		}
+	}
+	return i
+}

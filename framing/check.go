@@ -90,12 +90,12 @@ func (p *parse) checkError() {
 	for _, mem := range members {
 		v := mem.Value.of(p.b)
 		switch {
-		case mem.is(p.b, "code"):
+		case mem.Is(p.b, "code"):
 			if code = isInteger(v); !code {
 				p.fail(int(mem.Value.Start), "error code is not an integer")
 				return
 			}
-		case mem.is(p.b, "message"):
+		case mem.Is(p.b, "message"):
 			if message = IsString(v); !message {
 				p.fail(int(mem.Value.Start), "error message is not a string")
 				return

@@ -44,7 +44,7 @@ type wishes struct {
 // of returns the new value of a member, nil to remove it, and whether an op names it at all.
 func (w *wishes) of(raw []byte, m Member) (value []byte, named bool) {
 	for i := len(w.ops) - 1; i >= 0; i-- {
-		if !m.is(raw, w.ops[i].Name) {
+		if !m.Is(raw, w.ops[i].Name) {
 			continue
 		}
 		if w.used[i] { // a second member of that name

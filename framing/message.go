@@ -73,7 +73,7 @@ func (m *Message) MethodIs(name string) bool {
 // literalIs reports whether the string literal at v decodes to want.
 func literalIs(raw []byte, v Span, want string) bool {
 	content := Span{v.Start + 1, v.End - 1}
-	return Member{Key: content, Escaped: bytes.IndexByte(content.of(raw), '\\') >= 0}.is(raw, want)
+	return Member{Key: content, Escaped: bytes.IndexByte(content.of(raw), '\\') >= 0}.Is(raw, want)
 }
 
 // MethodName returns the decoded method, "" for a response.
@@ -81,9 +81,6 @@ func (m *Message) MethodName() string {
 	s, _ := String(m.Bytes(m.Method))
 	return s
 }
-
-// Top returns the value of a top-level member, the zero Span if there is none.
-func (m *Message) Top(name string) Span { return find(m.Raw, m.top, name) }
 
 // Param returns the value of a direct member of params of a request or notification.
 func (m *Message) Param(name string) Span { return find(m.Raw, m.ParamMembers(), name) }
@@ -119,7 +116,7 @@ func (m *Message) MetaMembers() []Member { return m.meta }
 
 func find(raw []byte, members []Member, name string) Span {
 	for i := range members {
-		if members[i].is(raw, name) {
+		if members[i].Is(raw, name) {
 			return members[i].Value
 		}
 	}

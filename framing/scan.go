@@ -15,11 +15,11 @@ const (
 type ScanError struct {
 	// Code is -32700 (not JSON, invalid UTF-8, nested too deeply) or -32600 (JSON, but not an acceptable message).
 	Code int
-	// ID is the raw id if it could be read and is valid, for a refusal to echo (FRM-12), else nil. With -32700 it is nil
-	// too, save where Kind is Result or Error: then it names the call that a broken response was meant for.
+	// ID is the raw id if it could be read and is valid, for a refusal to echo (FRM-12), else nil. With -32700 it is always nil;
+	// see [Salvage].
 	ID []byte
-	// Kind is the kind as far as it could be told. With both result and error it is Result; with an id and none of method,
-	// result and error it stays Invalid.
+	// Kind is the kind as far as it could be told; with -32700 it is Invalid. With both result and error it is Result; with an id
+	// and none of method, result and error it stays Invalid.
 	Kind   Kind
 	Reason string
 	Offset int  // in the bytes given to Scan
@@ -55,7 +55,7 @@ func Scan(raw []byte) (*Message, error) {
 		p.fail(p.space(i), "data behind the message")
 	}
 	if p.reason != "" {
-		return nil, p.broken(base)
+		return nil, &ScanError{Code: codeParse, Reason: p.reason, Offset: base + p.off}
 	}
 	if p.finish(); p.reason != "" {
 		return nil, &ScanError{Code: codeInvalid, ID: p.validID(), Kind: p.kind(), Reason: p.reason, Offset: base + p.off}
@@ -78,7 +78,6 @@ type parse struct {
 	scanner
 	m       *Message
 	version Span
-	resp    Kind // Result or Error once a member of that name has begun
 }
 
 // noObject makes the error for a text that does not begin with a brace.
@@ -91,15 +90,6 @@ func (p *parse) noObject(base int) *ScanError {
 		return &ScanError{Code: codeParse, Reason: p.reason, Offset: base + p.off}
 	}
 	return &ScanError{Code: codeInvalid, Reason: "not an object", Offset: base, Array: p.b[0] == '['}
-}
-
-// broken makes the error for a text that is not JSON.
-func (p *parse) broken(base int) *ScanError {
-	e := &ScanError{Code: codeParse, Reason: p.reason, Offset: base + p.off}
-	if p.resp != Invalid && !p.m.Method.OK() {
-		e.Kind, e.ID = p.resp, p.validID()
-	}
-	return e
 }
 
 // topLevel reads the members of the message behind its opening brace.
@@ -143,12 +133,8 @@ func (p *parse) slot(mem Member) (slot *Span, body bool) {
 	case "params":
 		return &p.m.Params, true
 	case "result":
-		p.resp = Result
 		return &p.m.Result, true
 	case "error":
-		if p.resp == Invalid {
-			p.resp = Error
-		}
 		return &p.m.Error, false
 	}
 	return nil, false
@@ -163,7 +149,7 @@ func (p *parse) bodyLevel(i int) int {
 		if !more {
 			return at
 		}
-		isMeta := p.at(at) == '{' && mem.is(p.b, "_meta")
+		isMeta := p.at(at) == '{' && mem.Is(p.b, "_meta")
 		if isMeta {
 			m.meta = m.metaRoom[:0]
 			i = p.members(at+1, 3, &m.meta)

@@ -224,33 +224,11 @@ func TestScanRefusesBrokenText(t *testing.T) {
 	}
 	for _, text := range texts {
 		e := scanError(t, text)
-		if e.Code != -32700 || e.ID != nil || e.Array {
-			t.Errorf("%q: code %d, id %q, array %v", text, e.Code, e.ID, e.Array)
+		if e.Code != -32700 || e.ID != nil || e.Kind != framing.Invalid || e.Array {
+			t.Errorf("%q: code %d, id %q, kind %v, array %v", text, e.Code, e.ID, e.Kind, e.Array)
 		}
 		if framing.Valid([]byte(text)) {
 			t.Errorf("Valid(%q)", text)
-		}
-	}
-}
-
-// A call waits for a broken response; the scan names it when it can (FRM-12).
-func TestScanBrokenResponseNamesItsCall(t *testing.T) {
-	tests := []struct {
-		text, id string
-		kind     framing.Kind
-	}{
-		{"{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{\"x\":\"\xff\"}}", "5", framing.Result},
-		{"{\"jsonrpc\":\"2.0\",\"id\":5,\"error\":{\"code\":1,\"message\":\"\xff\"}}", "5", framing.Error},
-		{`{"jsonrpc":"2.0","id":5,"result":{}}}`, "5", framing.Result},
-		{`{"jsonrpc":"2.0","id":1.5,"result":{}}}`, "", framing.Result},
-		{`{"jsonrpc":"2.0","id":5,"id":6,"result":{}}}`, "", framing.Result},
-		{"{\"jsonrpc\":\"2.0\",\"result\":{\"x\":\"\xff\"},\"id\":5}", "", framing.Result},
-		{"{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"m\",\"result\":{\"x\":\"\xff\"}}", "", framing.Invalid},
-	}
-	for _, tt := range tests {
-		e := scanError(t, tt.text)
-		if e.Code != -32700 || string(e.ID) != tt.id || e.Kind != tt.kind {
-			t.Errorf("%q: code %d id %q kind %v; want id %q kind %v", tt.text, e.Code, e.ID, e.Kind, tt.id, tt.kind)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func (s Span) of(raw []byte) []byte { return raw[s.Start:s.End:s.End] }
 func span(start, end int) Span { return Span{uint32(start), uint32(end)} }
 
 // Member is one name/value pair of an object. Key excludes the quotes; if Escaped, the key holds backslashes and must be
-// decoded to compare ([Lookup] does).
+// decoded to compare ([Member.Is] and [Lookup] do).
 type Member struct {
 	Key, Value Span
 	Escaped    bool
@@ -23,8 +23,9 @@ type Member struct {
 // start is the offset of the opening quote of the name.
 func (m Member) start() uint32 { return m.Key.Start - 1 }
 
-// is reports whether the decoded name is name. Its cost is bound by the length of name, not of the key.
-func (m Member) is(raw []byte, name string) bool {
+// Is reports whether the decoded name is name; raw is what the spans are relative to. Its cost is bound by the length of
+// name, not of the key.
+func (m Member) Is(raw []byte, name string) bool {
 	key := m.Key.of(raw)
 	if !m.Escaped {
 		return string(key) == name

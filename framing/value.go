@@ -195,7 +195,7 @@ func (s *scanner) elements(i int) (list []Span, end int) {
 // reports a second one of that name.
 func Lookup(raw []byte, members []Member, name string) (v Span, dup bool) {
 	for i := range members {
-		if !members[i].is(raw, name) {
+		if !members[i].Is(raw, name) {
 			continue
 		}
 		if v.OK() {

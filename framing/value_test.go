@@ -164,3 +164,26 @@ func TestSplitBatch(t *testing.T) {
 		}
 	}
 }
+
+// A limit is held at n and n+1, whatever the elements are, without memory spent (rule 4).
+func TestArrayLonger(t *testing.T) {
+	elements := []string{`1`, `{"a":[1,2],"b":","}`, `"x\",y"`, `[[],[1,2,3]]`, `"["`, `{"\\":"\\"}`, `"\\\""`, ` null `}
+	for n := 1; n <= len(elements); n++ {
+		raw := []byte(" [" + strings.Join(elements[:n], ",") + "] ")
+		if list, err := framing.SplitBatch(raw); err != nil || len(list) != n {
+			t.Fatalf("%s: %d elements, %v", raw, len(list), err)
+		}
+		if framing.ArrayLonger(raw, n) || framing.ArrayLonger(raw, n+1) || n > 1 && !framing.ArrayLonger(raw, n-1) {
+			t.Errorf("%s has %d elements", raw, n)
+		}
+		if allocs := testing.AllocsPerRun(10, func() { framing.ArrayLonger(raw, n) }); allocs != 0 {
+			t.Errorf("%v allocations", allocs)
+		}
+	}
+	if framing.ArrayLonger([]byte("[ ]"), 1) {
+		t.Error("an empty array has elements")
+	}
+	for _, none := range []string{``, `[`, `"`, `"\`, `[1,"\`, `]],[`, `5`} { // not valid: no verdict, no panic
+		framing.ArrayLonger([]byte(none), 1)
+	}
+}

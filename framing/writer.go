@@ -239,10 +239,3 @@ func (q *Writer) Abort(err error) {
 // Done is closed when writing has ended, after Close, Abort or a write error: nothing is written afterwards. After Abort that
 // takes until a Write of the stream that is under way returns.
 func (q *Writer) Done() <-chan struct{} { return q.done }
-
-// Queued is the number of bytes queued and not yet written, line ends included.
-func (q *Writer) Queued() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.bytes
-}

@@ -24,7 +24,7 @@ func classifyBatch(h http.Header, body []byte, s SessionView) (*Class, *bridge.E
 	if !s.Known || !s.Version.Batches() || claimsModern(h) {
 		return nil, bridge.Invalid("cannot accept an array: batches are not supported in this protocol revision, send each message by itself.")
 	}
-	if longBatch(body) {
+	if framing.ArrayLonger(body, MaxBatch) {
 		return nil, bridge.Invalid("cannot accept an array of more than " + strconv.Itoa(MaxBatch) + " messages.")
 	}
 	elements, err := framing.SplitBatch(body)
@@ -53,28 +53,4 @@ func ClassifyMember(h http.Header, element []byte, s SessionView) (*Class, *brid
 		return nil, refuse(m, mcp.CodeInvalidRequest, bridge.ReasonMalformed, "cannot initialize inside an array: send initialize by itself.")
 	}
 	return placeMessage(h, m, s)
-}
-
-// longBatch counts the elements of a valid JSON array before memory is spent on them.
-func longBatch(array []byte) bool {
-	depth, commas, quoted := 0, 0, false
-	for i := 0; i < len(array); i++ {
-		c := array[i]
-		switch {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '[' || c == '{':
-			depth++
-		case c == ']' || c == '}':
-			depth--
-		case c == ',' && depth == 1:
-			if commas++; commas >= MaxBatch {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -17,16 +17,23 @@ const DefaultBodyTotal = 512 << 20
 // BodyBudget is what the bodies of all requests under way may hold together (rule 4, SEC-07). It is shared by all
 // handlers of a bridge.
 type BodyBudget struct {
-	max  int64
+	max  atomic.Int64
 	used atomic.Int64
 }
 
 // NewBodyBudget returns a budget in bytes; 0 or less means DefaultBodyTotal.
 func NewBodyBudget(bytes int64) *BodyBudget {
+	b := &BodyBudget{}
+	b.Resize(bytes)
+	return b
+}
+
+// Resize changes the budget. What is held already stays held.
+func (b *BodyBudget) Resize(bytes int64) {
 	if bytes <= 0 {
 		bytes = DefaultBodyTotal
 	}
-	return &BodyBudget{max: bytes}
+	b.max.Store(bytes)
 }
 
 // Hold is the share of one request.
@@ -40,10 +47,10 @@ func (h *Hold) grow(n int64) *bridge.Error {
 	if h == nil || h.budget == nil {
 		return nil
 	}
-	if h.budget.used.Add(n-h.bytes) > h.budget.max && n > h.bytes {
+	if h.budget.used.Add(n-h.bytes) > h.budget.max.Load() && n > h.bytes {
 		h.budget.used.Add(h.bytes - n)
 		return &bridge.Error{Status: 503, Code: mcp.CodeInternal, Reason: bridge.ReasonOverload, Retry: 1,
-			Message: "cannot read request: the bodies of all requests under way hold " + strconv.FormatInt(h.budget.max, 10) +
+			Message: "cannot read request: the bodies of all requests under way hold " + strconv.FormatInt(h.budget.max.Load(), 10) +
 				" bytes, the setting limits.bodyTotalBytes; try again later."}
 	}
 	h.bytes = n

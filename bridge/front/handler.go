@@ -27,6 +27,8 @@ type Session interface {
 	Capabilities() []byte
 	Level() mcp.Level
 	SetLevel(mcp.Level)
+	// NoteSubscription remembers what the client subscribed to or released; uri is a raw JSON string.
+	NoteSubscription(uri []byte, on bool)
 
 	Enter()
 	Leave()
@@ -45,15 +47,18 @@ type Session interface {
 // Endpoint is one configured server as this front uses it.
 type Endpoint interface {
 	Name() string
-	// Modern returns the link for modern requests of a principal.
-	Modern(p bridge.Principal) (*bridge.Link, *bridge.Error)
+	// Modern returns the link for one modern request of a principal. release is called when the request is over.
+	Modern(p bridge.Principal) (link *bridge.Link, release func(), err *bridge.Error)
+	// Running returns the links on which modern requests of a principal may be running. It makes none.
+	Running(p bridge.Principal) []*bridge.Link
 	// OpenSession carries out a legacy client's handshake. params is the raw params object of its initialize request. The
 	// result is the raw InitializeResult.
 	OpenSession(ctx context.Context, p bridge.Principal, o era.Opening, params []byte) (s Session, result []byte, err *bridge.Error)
-	// FindSession returns the live session of that id and principal.
-	FindSession(id string, p bridge.Principal) (Session, bool)
-	// EndSession ends a session and what belongs to it alone.
-	EndSession(s Session)
+	// FindSession returns the session of that id and principal, opened again if it is an earlier run's. Without an error and
+	// without a session there is none.
+	FindSession(ctx context.Context, id string, p bridge.Principal) (Session, *bridge.Error)
+	// EndSession ends a session and what belongs to it alone, and reports whether there was one. It opens none for that.
+	EndSession(id string, p bridge.Principal) bool
 }
 
 // Config says how a handler serves.
@@ -172,21 +177,21 @@ func (x *exchange) serve() *bridge.Error {
 }
 
 // session looks up the session header. The view is what classification needs of it.
-func (x *exchange) session() (Session, SessionView) {
+func (x *exchange) session() (Session, SessionView, *bridge.Error) {
 	ids := x.r.Header[mcp.HeaderSessionID]
 	if len(ids) == 0 {
-		return nil, SessionView{}
+		return nil, SessionView{}, nil
 	}
 	v := SessionView{Present: true}
 	if len(ids) > 1 {
-		return nil, v
+		return nil, v, nil
 	}
-	s, ok := x.cfg.Endpoint.FindSession(ids[0], x.who)
-	if !ok {
-		return nil, v
+	s, err := x.cfg.Endpoint.FindSession(x.r.Context(), ids[0], x.who)
+	if s == nil {
+		return nil, v, err
 	}
 	v.Known, v.Version = true, s.Version()
-	return s, v
+	return s, v, nil
 }
 
 // post is stages 2 to 5: read, scan, classify, and the choice of the wire protocol.
@@ -202,7 +207,10 @@ func (x *exchange) post() *bridge.Error {
 	if err != nil {
 		return err
 	}
-	s, view := x.session()
+	s, view, err := x.session()
+	if err != nil {
+		return err
+	}
 	c, err := Classify(x.r.Header, body, view)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ func (x *exchange) get() *bridge.Error {
 	s.Enter()
 	defer s.Leave()
 	st, as, own := x.pick(s)
+	s.Link().Wake() // who listens wants a server that runs
 	r := relay{exchange: x, st: st, s: s, as: as, gone: func() {}}
 	r.out = x.begin(st)
 	r.out.comment("open")
@@ -74,24 +75,40 @@ func (r *relay) follow() {
 
 // delete ends a session at the client's wish (HTTP-L-23).
 func (x *exchange) delete() *bridge.Error {
-	s, err := x.live()
-	if err != nil {
+	if err := x.needsSession(); err != nil {
 		return err
 	}
-	x.cfg.Endpoint.EndSession(s)
-	x.rec.Status = http.StatusNoContent
+	ids := x.r.Header[mcp.HeaderSessionID]
+	view := SessionView{Present: len(ids) > 0, Known: len(ids) == 1}
+	if err := checkSession(x.r.Header, view); err != nil {
+		return err
+	}
+	if view.Known = x.cfg.Endpoint.EndSession(ids[0], x.who); !view.Known {
+		return checkSession(x.r.Header, view)
+	}
+	x.rec.Session, x.rec.Status = true, http.StatusNoContent
 	x.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// live returns the session a GET or DELETE is about: 405 where none can be meant (HTTP-M-38), 404 for one that is not
-// there (HTTP-L-21).
-func (x *exchange) live() (Session, *bridge.Error) {
+// needsSession refuses a GET or DELETE of a revision that has none: 405 (HTTP-M-38).
+func (x *exchange) needsSession() *bridge.Error {
 	x.rec.Era = mcp.Legacy
 	if claimsModern(x.r.Header) && len(x.r.Header[mcp.HeaderSessionID]) == 0 {
-		return nil, &bridge.Error{Status: 405, Code: mcp.CodeInvalidRequest, Allow: "POST", Message: "revision 2026-07-28 has no " + x.r.Method + "; send requests with POST"}
+		return &bridge.Error{Status: 405, Code: mcp.CodeInvalidRequest, Allow: "POST", Message: "revision 2026-07-28 has no " + x.r.Method + "; send requests with POST"}
 	}
-	s, view := x.session()
+	return nil
+}
+
+// live returns the session a GET is about: 404 for one that is not there (HTTP-L-21).
+func (x *exchange) live() (Session, *bridge.Error) {
+	if err := x.needsSession(); err != nil {
+		return nil, err
+	}
+	s, view, err := x.session()
+	if err != nil {
+		return nil, err
+	}
 	if err := checkSession(x.r.Header, view); err != nil {
 		return nil, err
 	}

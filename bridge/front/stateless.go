@@ -14,10 +14,11 @@ func (x *exchange) modern(c *Class) *bridge.Error {
 	if c.Message.Kind != framing.Request {
 		return x.modernNotification(c)
 	}
-	link, err := x.cfg.Endpoint.Modern(x.who)
+	link, release, err := x.cfg.Endpoint.Modern(x.who)
 	if err != nil {
 		return err.WithID(c.Message.Bytes(c.Message.ID))
 	}
+	defer release()
 	conn, err := link.Conn(x.r.Context())
 	if err != nil {
 		return err.WithID(c.Message.Bytes(c.Message.ID))
@@ -37,16 +38,31 @@ func (x *exchange) modern(c *Class) *bridge.Error {
 // (HTTP-M-07). A server that does not run is not started for it.
 func (x *exchange) modernNotification(c *Class) *bridge.Error {
 	if c.Method == mcp.Cancelled {
-		if link, err := x.cfg.Endpoint.Modern(x.who); err == nil {
-			if conn := link.Live(); conn != nil {
-				m := c.Message
-				conn.CancelWhere(m.Bytes(m.Param("requestId")), m.Bytes(m.Param("reason")), func(e *bridge.Exchange) bool {
-					return e.Era == mcp.Modern && e.Principal == x.who
-				})
-			}
-		}
+		x.cancelModern(c.Message)
 	}
 	return x.accepted()
+}
+
+// cancelModern cancels the one running request a cancellation names; with several of that id it names none (HTTP-M-07).
+func (x *exchange) cancelModern(m *framing.Message) {
+	id := m.Bytes(m.Param("requestId"))
+	mine := func(e *bridge.Exchange) bool {
+		return e.Era == mcp.Modern && e.Principal == x.who && string(e.Message.Bytes(e.Message.ID)) == string(id)
+	}
+	var at *bridge.Conn
+	total := 0
+	for _, link := range x.cfg.Endpoint.Running(x.who) {
+		conn := link.Live()
+		if conn == nil {
+			continue
+		}
+		if _, n := conn.Youngest(mine); n > 0 {
+			at, total = conn, total+n
+		}
+	}
+	if total == 1 {
+		at.CancelWhere(id, m.Bytes(m.Param("reason")), mine)
+	}
 }
 
 func (x *exchange) modernRequest(c *Class, link *bridge.Link, conn *bridge.Conn) *bridge.Error {

@@ -136,6 +136,7 @@ func (x *exchange) answerHere(ctx context.Context, c *Class, s Session, conn *br
 			return false // the server refuses
 		}
 		if s.Exclusive() {
+			s.NoteSubscription(uri, c.Method == mcp.ResourcesSubscribe)
 			link.NoteSubscription(s, uri, c.Method == mcp.ResourcesSubscribe)
 			return false
 		}
@@ -149,6 +150,7 @@ func (x *exchange) answerHere(ctx context.Context, c *Class, s Session, conn *br
 func (x *exchange) subscribe(ctx context.Context, c *Class, s Session, conn *bridge.Conn, st *bridge.Stream, uri []byte) {
 	m := c.Message
 	if c.Method == mcp.ResourcesUnsubscribe {
+		s.NoteSubscription(uri, false)
 		s.Link().Unsubscribe(ctx, conn, s, uri)
 		finish(st, m, []byte(`{}`))
 		return
@@ -159,6 +161,7 @@ func (x *exchange) subscribe(ctx context.Context, c *Class, s Session, conn *bri
 	case refused != nil:
 		st.Finish(bridge.Answer{Frame: framing.Rewrite(refused.Raw, []framing.Edit{{At: refused.ID, New: m.Bytes(m.ID)}}), Status: 200})
 	default:
+		s.NoteSubscription(uri, true)
 		finish(st, m, []byte(`{}`))
 	}
 }

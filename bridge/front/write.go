@@ -89,6 +89,11 @@ func (e *events) put(batch []bridge.Outgoing, id func(seq int64) string) error {
 		}
 		if o.Frame.Len() <= 64<<10 {
 			e.buf = sse.AppendEvent(e.buf, id(o.Seq), "", -1, o.Frame)
+			if len(e.buf) >= chunk { // a slow reader has the write timeout for each
+				if err := e.write(); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		e.buf = sse.Head(e.buf, id(o.Seq), "", -1)

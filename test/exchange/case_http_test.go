@@ -112,7 +112,7 @@ func TestCase35BodyLimit(t *testing.T) {
 // Idle streams cut by proxies: life at once, and comments all along (HTTP-M-13, HTTP-M-14).
 func TestCase37IdleStreams(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes half a minute of silence")
+		t.Skip("not with -short: two keep-alives on silent streams take half a minute; run go test -run TestCase37 ./test/exchange")
 	}
 	t.Parallel()
 	b := start(t)
