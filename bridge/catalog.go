@@ -28,6 +28,7 @@ type catalog struct {
 	from     *Conn // the connection the content was read from
 	tools    *mirror.Catalog
 	tried    time.Time
+	busy     *Conn // the connection that could not be asked the last time
 	fetching chan struct{}
 	watched  *Conn // the modern connection whose changes are listened to
 }
@@ -45,7 +46,8 @@ func (l *Link) ToolParams(ctx context.Context, c *Conn, tool string, again bool)
 	for {
 		k.mu.Lock()
 		wait := k.fetching
-		fresh := wait == nil && k.conn == c && (!again || time.Since(k.tried) < catalogPause)
+		recent := time.Since(k.tried) < catalogPause
+		fresh := wait == nil && (k.conn == c && (!again || recent) || k.busy == c && recent)
 		if !fresh && wait == nil {
 			k.fetching = make(chan struct{})
 		}
@@ -84,8 +86,8 @@ func (k *catalog) lookup(c *Conn, tool string) []mirror.Param {
 	return params
 }
 
-// fetchCatalog reads the list and wakes those who wait. A failed fetch counts as an empty list until the next change; a
-// change announced meanwhile makes the next call fetch again.
+// fetchCatalog reads the list and wakes those who wait. A failed fetch counts as an empty list until the next change, for a
+// moment only if the server was too busy to be asked; a change announced meanwhile makes the next call fetch again.
 func (l *Link) fetchCatalog(ctx context.Context, c *Conn) {
 	k := &l.catalog
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Limits.Start)
@@ -103,7 +105,10 @@ func (l *Link) fetchCatalog(ctx context.Context, c *Conn) {
 		l.cfg.Events.emit(Event{Server: l.cfg.Name, Kind: EventTool, Detail: "cannot read tools/list, headers of arguments are not checked", Err: err})
 	}
 	k.mu.Lock()
-	k.tools, k.from, k.tried = tools, c, time.Now()
+	k.tools, k.from, k.tried, k.busy = tools, c, time.Now(), nil
+	if own, ok := errors.AsType[*Error](err); ok && own.Reason == ReasonBackBusy {
+		k.conn, k.busy = nil, c
+	}
 	close(k.fetching)
 	k.fetching = nil
 	k.mu.Unlock()
