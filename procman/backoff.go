@@ -13,7 +13,12 @@ type Policy struct {
 	Multiplier float64       // growth; default 2, below 1 means 1
 	Jitter     float64       // an interval i becomes one of [i-Jitter*i, i+Jitter*i]; default 0.5, at most 1, negative: none
 	ResetAfter time.Duration // a run of this length makes the next interval the first again; default 30s
-	Grace      Grace
+	// Patience is the longest rest that Start waits out; default 1s, negative: none.
+	Patience time.Duration
+	// Breaker is shared by all supervisors of one server; nil: none. With one, Healthy has to be called for each process
+	// that has come up.
+	Breaker *Breaker
+	Grace   Grace
 }
 
 // Defaults of [Policy].
@@ -23,6 +28,7 @@ const (
 	DefaultMultiplier = 2
 	DefaultJitter     = 0.5
 	DefaultResetAfter = 30 * time.Second
+	DefaultPatience   = time.Second
 )
 
 func (p Policy) withDefaults() Policy {
@@ -37,6 +43,7 @@ func (p Policy) withDefaults() Policy {
 		p.Jitter = DefaultJitter
 	}
 	p.Jitter = min(max(p.Jitter, 0), 1)
+	p.Patience = orDefault(p.Patience, DefaultPatience)
 	p.Grace = p.Grace.withDefaults()
 	return p
 }
@@ -69,9 +76,12 @@ func (p *pacer) after(ran time.Duration) time.Duration {
 	if ran >= p.resetAfter {
 		p.next.Reset()
 	}
-	// The library caps the interval before it adds the jitter.
-	interval := min(p.next.NextBackOff(), p.max)
-	return max(interval-ran, 0)
+	return max(p.interval()-ran, 0)
+}
+
+// interval returns the next interval.
+func (p *pacer) interval() time.Duration {
+	return min(p.next.NextBackOff(), p.max) // the library caps the interval before it adds the jitter
 }
 
 // reset makes the next interval the first again.

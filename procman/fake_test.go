@@ -140,3 +140,10 @@ func (r *recorder) last() procman.Event {
 	defer r.mu.Unlock()
 	return r.events[len(r.events)-1]
 }
+
+// named returns the events of one name.
+func (r *recorder) named(name string) []procman.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.events), func(e procman.Event) bool { return e.Name != name })
+}

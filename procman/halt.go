@@ -35,6 +35,7 @@ func (s *Supervisor) haltStepLocked(first bool) (waiting bool, err error) {
 		return busy, s.st.haltErr
 	}
 	s.st.haltErr = nil
+	s.own.Reset()
 	switch s.st.state {
 	case Running:
 		s.ladderLocked()
@@ -43,6 +44,7 @@ func (s *Supervisor) haltStepLocked(first bool) (waiting bool, err error) {
 		s.st.halting = true
 		return true, nil
 	case Stopping:
+		s.st.rejected = false // whoever asks for an end wants no back-off after it
 		return true, nil
 	case Backoff:
 		s.idleLocked()
@@ -55,12 +57,41 @@ func (s *Supervisor) haltStepLocked(first bool) (waiting bool, err error) {
 // idleLocked leaves Backoff with a fresh back-off.
 func (s *Supervisor) idleLocked() {
 	s.st.pace.reset()
+	s.st.early = false
 	s.moveLocked(Idle)
+}
+
+// Reject ends a process that is no good, for instance because it refuses the handshake or does not answer it, by the
+// ladder, and counts it as one that has failed: the back-off and the breaker hold up the next start. Of one that has not
+// come up the interval counts from its end. why is told to those who ask for a start meanwhile: mask secrets in it. Reject
+// does not wait. A process that has ended, or that is being stopped, is left as it is.
+func (s *Supervisor) Reject(p Process, why error) {
+	s.mu.Lock()
+	s.settleLocked(time.Now())
+	if s.st.state == Running && s.st.proc == p {
+		s.rejectLocked(p, why)
+	}
+	s.mu.Unlock()
+	s.deliver()
+}
+
+func (s *Supervisor) rejectLocked(p Process, why error) {
+	s.noteLocked(Event{Name: EventRejected, Pid: p.Pid(), Err: why})
+	if s.st.forgiven {
+		s.ladderLocked()
+		return
+	}
+	s.st.rejected, s.st.lastErr = true, why
+	s.rememberLocked(p, cause{err: why})
+	opened := s.countLocked(cause{err: why})
+	s.ladderLocked()
+	s.loopLocked(opened, s.pauseLocked())
 }
 
 // ladderLocked begins to stop the running process. The ladder bounds itself by its graces, so it needs no caller.
 func (s *Supervisor) ladderLocked() {
 	p := s.st.proc
+	s.voidLocked()
 	s.moveLocked(Stopping)
 	s.noteLocked(Event{Name: EventStopping, Pid: p.Pid()})
 	s.tasks.Go(func() {
@@ -79,15 +110,29 @@ func (s *Supervisor) stoppedLocked(p Process, err error) {
 		s.st.lastExit, event.Exit = &exit, &exit
 	}
 	s.st.proc, s.st.haltErr = nil, err
-	s.st.pace.reset()
-	if !s.st.closing {
-		s.moveLocked(Idle)
+	switch {
+	case s.st.closing:
+		s.moveLocked(Closed)
 		s.noteLocked(event)
-		return
+		s.noteLocked(Event{Name: EventClosed})
+	case s.st.rejected:
+		event.Delay = s.rejectedDelayLocked()
+		s.moveLocked(Backoff)
+		s.st.next = time.Now().Add(event.Delay)
+		s.noteLocked(event)
+	default:
+		s.idleLocked()
+		s.noteLocked(event)
 	}
-	s.moveLocked(Closed)
-	s.noteLocked(event)
-	s.noteLocked(Event{Name: EventClosed})
+}
+
+// rejectedDelayLocked is the back-off after a rejection. Of a process that had come up the interval counts as after a crash;
+// one that has not gains nothing by having taken long to fail.
+func (s *Supervisor) rejectedDelayLocked() time.Duration {
+	if s.st.healthy {
+		return s.st.pace.after(time.Since(s.st.started))
+	}
+	return s.st.pace.interval()
 }
 
 // Close halts for good; Start then fails with [ErrClosed]. It waits for the ladder and for the supervisor's goroutines.

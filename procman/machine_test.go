@@ -14,11 +14,11 @@ import (
 	"mcpbridge/procman"
 )
 
-// Whatever happens in whatever order: at most one process lives, no move is outside the table (which would panic), and
-// after Close nothing is left.
+// Whatever happens in whatever order: at most one process lives, no move is outside the table (which would panic), after
+// Close nothing is left, and the breaker lets the next start through, at the latest after a pause.
 func TestSupervisorUnderRandomEvents(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		ops := rapid.SliceOfN(rapid.IntRange(0, 7), 1, 40).Draw(rt, "ops")
+		ops := rapid.SliceOfN(rapid.IntRange(0, 10), 1, 40).Draw(rt, "ops")
 		synctest.Test(t, func(t *testing.T) { randomLife(t, rt, ops) })
 	})
 }
@@ -44,7 +44,8 @@ func randomLife(t *testing.T, rt *rapid.T, ops []int) {
 		procs.add(p)
 		return p, nil
 	})
-	s := procman.NewSupervisor(procman.Spec{Name: "files"}, procman.Policy{}, sp, nil)
+	breaker := procman.NewBreaker(2, 0, time.Second)
+	s := procman.NewSupervisor(procman.Spec{Name: "files"}, procman.Policy{Breaker: breaker}, sp, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	for i, op := range ops {
@@ -62,6 +63,14 @@ func randomLife(t *testing.T, rt *rapid.T, ops []int) {
 	}
 	cancel()
 	synctest.Wait()
+	time.Sleep(time.Second)
+	next := procman.NewSupervisor(procman.Spec{Name: "files"}, procman.Policy{Breaker: breaker}, newFakeSpawner(always), nil)
+	if _, err := next.Start(t.Context()); err != nil {
+		rt.Errorf("the breaker is stuck: %v", err)
+	}
+	if err := next.Close(t.Context()); err != nil {
+		rt.Errorf("close: %v", err)
+	}
 }
 
 func act(ctx context.Context, s *procman.Supervisor, procs []*fakeProc, op int) {
@@ -82,6 +91,12 @@ func act(ctx context.Context, s *procman.Supervisor, procs []*fakeProc, op int) 
 		s.State()
 	case op == 7:
 		go func() { _ = s.Halt(ctx); _, _ = s.Start(ctx) }()
+	case op == 8 && last != nil:
+		s.Healthy(last)
+	case op == 9 && last != nil:
+		s.Reject(last, errors.New("no good"))
+	case op == 10:
+		go func() { _, _ = s.Ahead(ctx) }()
 	}
 }
 

@@ -35,8 +35,13 @@ var roles = map[string]func(){
 	"launcher": playLauncher,
 }
 
+// unguardedVar makes a bridge one whose children have no guard.
+const unguardedVar = "PROCMAN_TEST_UNGUARDED"
+
 func TestMain(m *testing.M) {
-	procman.MaybeGuard()
+	if os.Getenv(unguardedVar) == "" {
+		procman.MaybeGuard()
+	}
 	maps.Copy(roles, platformRoles)
 	if role, ok := roles[os.Getenv(modeVar)]; ok {
 		time.AfterFunc(time.Minute, func() { os.Exit(70) })
@@ -75,12 +80,15 @@ func playStubborn() {
 	wait()
 }
 
-// playLauncher starts the role in TEST_START (in a session of its own with TEST_SETSID) and ends with EOF on stdin.
+// playLauncher starts the stubborn role, as TEST_START says, and ends with EOF on stdin.
 func playLauncher() {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), modeVar+"="+os.Getenv("TEST_START"))
+	if os.Getenv("TEST_START") == "shell" {
+		cmd = exec.Command("/bin/sh", "-c", os.Args[0]+"; true")
+	}
+	cmd.Env = append(os.Environ(), modeVar+"=stubborn")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	if os.Getenv("TEST_SETSID") != "" {
+	if os.Getenv("TEST_START") == "session" {
 		detach(cmd)
 	}
 	if err := cmd.Start(); err != nil {
@@ -89,17 +97,31 @@ func playLauncher() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// playBridge starts the roles named in TEST_START as children and passes on the first line of each.
+// kinds are the trees that servers come as. In each the stubborn role is the last one, and says its number.
+var kinds = []string{"alone", "shell", "shells", "launcher", "npx", "daemon"}
+
+// kindSpec is the spec of a tree.
+func kindSpec(kind, mark string) procman.Spec {
+	start := map[string]string{"launcher": "process", "npx": "shell", "daemon": "session"}[kind]
+	if start != "" {
+		spec := roleSpec("launcher", mark)
+		spec.Env = append(spec.Env, "TEST_START="+start)
+		return spec
+	}
+	spec := roleSpec("stubborn", mark)
+	switch kind {
+	case "shell":
+		spec.Command, spec.Args = "/bin/sh", []string{"-c", os.Args[0] + "; true"}
+	case "shells":
+		spec.Command, spec.Args = "/bin/sh", []string{"-c", "/bin/sh -c " + os.Args[0] + "; true"}
+	}
+	return spec
+}
+
+// playBridge starts trees of the kinds named in TEST_START as children and passes on the first line of each.
 func playBridge() {
-	for _, cmd := range strings.Split(os.Getenv("TEST_START"), ";") {
-		role, start, _ := strings.Cut(cmd, ":")
-		spec := roleSpec(role, os.Getenv("TEST_MARK"))
-		spec.Env = append(spec.Env, "TEST_START="+start, "TEST_SETSID=1")
-		if role == "sh" {
-			spec.Command, spec.Args = "/bin/sh", []string{"-c", os.Args[0] + "; true"}
-			spec.Env = append(spec.Env, modeVar+"=stubborn")
-		}
-		p, err := procman.OS().Spawn(spec)
+	for kind := range strings.SplitSeq(os.Getenv("TEST_START"), ";") {
+		p, err := procman.OS().Spawn(kindSpec(kind, os.Getenv("TEST_MARK")))
 		if err != nil {
 			say("cannot start: " + err.Error())
 			continue

@@ -23,9 +23,7 @@ func playInit() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go procman.ReapOrphans(ctx)
-	spec := roleSpec("launcher", os.Getenv("TEST_MARK"))
-	spec.Env = append(spec.Env, "TEST_START=stubborn", "TEST_SETSID=1")
-	p, err := procman.OS().Spawn(spec)
+	p, err := procman.OS().Spawn(kindSpec("daemon", os.Getenv("TEST_MARK")))
 	if err != nil {
 		say(err.Error())
 		return

@@ -14,8 +14,8 @@ import (
 	"mcpbridge/procman"
 )
 
-// steady has no jitter, so that times are exact.
-var steady = procman.Policy{Jitter: -1}
+// steady has no jitter, so that times are exact, and has Start wait out every rest.
+var steady = procman.Policy{Jitter: -1, Patience: time.Hour}
 
 var errNoSuchFile = &procman.StartError{Spec: procman.Spec{Name: "files", Command: "nosuch"}, Permanent: true, Err: fs.ErrNotExist}
 
@@ -103,7 +103,7 @@ func TestStartOutlivesTheCallerThatBeganIt(t *testing.T) {
 // STD-04, case 24: intervals grow to the cap and count from start to start.
 func TestCrashLoopBacksOff(t *testing.T) {
 	dead := func(n int) (procman.Process, error) { p := obedient(n); p.crash(); return p, nil }
-	pol := procman.Policy{Jitter: -1, Max: 3 * time.Second}
+	pol := procman.Policy{Jitter: -1, Max: 3 * time.Second, Patience: time.Hour}
 	supervised(t, pol, dead, func(t *testing.T, s *procman.Supervisor, sp *fakeSpawner, r *recorder) {
 		for range 6 {
 			<-mustStart(t, s).Done()
@@ -149,7 +149,7 @@ func TestBackOffResetsAfterAHealthyRun(t *testing.T) {
 		{"long enough", 30 * time.Second, time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			pol := procman.Policy{Jitter: -1, Max: time.Hour}
+			pol := procman.Policy{Jitter: -1, Max: time.Hour, Patience: time.Hour}
 			supervised(t, pol, always, func(t *testing.T, s *procman.Supervisor, sp *fakeSpawner, r *recorder) {
 				for range 4 { // 0.5, 1, 2, 4
 					mustStart(t, s).crash()
@@ -169,7 +169,7 @@ func TestBackOffResetsAfterAHealthyRun(t *testing.T) {
 
 func TestIntervalsStayInTheirBounds(t *testing.T) {
 	dead := func(n int) (procman.Process, error) { p := obedient(n); p.crash(); return p, nil }
-	pol := procman.Policy{Initial: time.Second, Max: 10 * time.Second, Jitter: 0.5}
+	pol := procman.Policy{Initial: time.Second, Max: 10 * time.Second, Jitter: 0.5, Patience: time.Hour}
 	supervised(t, pol, dead, func(t *testing.T, s *procman.Supervisor, sp *fakeSpawner, r *recorder) {
 		for range 40 {
 			mustStart(t, s)
@@ -195,7 +195,7 @@ func TestIntervalsStayInTheirBounds(t *testing.T) {
 // Never dead for good: backoff's own limit of 15 minutes must not come through.
 func TestTwoHoursOfCrashes(t *testing.T) {
 	dead := func(n int) (procman.Process, error) { p := obedient(n); p.crash(); return p, nil }
-	supervised(t, procman.Policy{}, dead, func(t *testing.T, s *procman.Supervisor, sp *fakeSpawner, r *recorder) {
+	supervised(t, procman.Policy{Patience: time.Hour}, dead, func(t *testing.T, s *procman.Supervisor, sp *fakeSpawner, r *recorder) {
 		begin := time.Now()
 		for time.Since(begin) < 2*time.Hour {
 			mustStart(t, s)

@@ -153,15 +153,19 @@ func (a *attempt) late(method string) error {
 	return errors.New(text)
 }
 
-// drop ends a connection that led nowhere, without anybody waiting for it: the next Open does.
-func (a *attempt) drop() {
+// drop ends the process of a connection that led nowhere, without anybody waiting for it: the next Open does. A process
+// that cannot be opened counts as one that has failed, unless nobody wants it opened any more.
+func (a *attempt) drop(ctx context.Context, why error) {
 	c := a.conn
-	if c == nil || c.Err() != nil {
-		return
+	switch {
+	case c == nil:
+	case !errors.Is(ctx.Err(), context.Canceled):
+		a.back.sup.Reject(a.proc, why)
+	case c.Err() == nil:
+		a.back.begin(func() {
+			ctx, stop := context.WithTimeout(context.Background(), stopTimeout)
+			defer stop()
+			_ = c.Close(ctx) // what survives is reported by the supervisor
+		})
 	}
-	a.back.begin(func() {
-		ctx, stop := context.WithTimeout(context.Background(), stopTimeout)
-		defer stop()
-		_ = c.Close(ctx) // what survives is reported by the supervisor
-	})
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
 	"testing"
 	"time"
@@ -18,10 +19,11 @@ const roleVar = "BACK_TEST_ROLE"
 
 // roles are what it can play; none outlives a minute.
 var roles = map[string]func(){
-	"last":   func() { playLegacy("") },
-	"mute":   func() { playLegacy("\n"); select {} },
-	"nosuch": playNoSuch,
-	"deaf":   playDeaf,
+	"last":     func() { playLegacy("") },
+	"mute":     func() { playLegacy("\n"); select {} },
+	"nosuch":   playNoSuch,
+	"deaf":     playDeaf,
+	"stubborn": playStubborn,
 }
 
 func TestMain(m *testing.M) {
@@ -66,5 +68,12 @@ func playDeaf() {
 	fmt.Println(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`)
 	_, _ = in.ReadString('\n')
 	_ = os.Stdin.Close()
+	select {}
+}
+
+// playStubborn answers the handshake and takes no notice of the end of its input and of any request to end.
+func playStubborn() {
+	signal.Ignore()
+	playLegacy("")
 	select {}
 }

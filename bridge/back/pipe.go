@@ -49,7 +49,7 @@ func (u *pipe) abandon() {
 		return
 	}
 	u.blame.CompareAndSwap(nil, &exitError{text: "it takes no input any more"})
-	u.stop()
+	u.back.sup.Reject(u.proc, u.blame.Load())
 }
 
 func (u *pipe) stopping() bool {
@@ -67,18 +67,6 @@ func (u *pipe) dies() bool {
 	case <-t.C:
 		return false
 	}
-}
-
-// stop ends the process by the ladder, if it is still there.
-func (u *pipe) stop() {
-	select {
-	case <-u.proc.Done():
-		return
-	default:
-	}
-	ctx, end := context.WithTimeout(context.Background(), stopTimeout)
-	defer end()
-	_ = procman.Stop(ctx, u.proc, u.back.cfg.Policy.Grace) // the supervisor reports the end
 }
 
 // Send implements bridge.Upstream.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"mcpbridge/bridge"
@@ -32,7 +31,9 @@ type Stdio struct {
 	cfg    StdioConfig
 	sup    *procman.Supervisor
 	masker mask.Masker
-	wg     sync.WaitGroup // started under mu, waited for by Close
+	unused context.Context    // ends with the first Open
+	use    context.CancelFunc // ends unused
+	wg     sync.WaitGroup     // started under mu, waited for by Close
 
 	mu     sync.Mutex
 	used   procman.Process // guarded by mu; the process of the last connection
@@ -45,33 +46,51 @@ func NewStdio(cfg StdioConfig) *Stdio {
 	if cfg.Verdict == nil {
 		cfg.Verdict = &Verdict{}
 	}
-	return &Stdio{cfg: cfg, masker: mask.New(cfg.Secrets), sup: procman.NewSupervisor(cfg.Spec, cfg.Policy, cfg.Spawner, cfg.Events)}
+	s := &Stdio{cfg: cfg, masker: mask.New(cfg.Secrets), sup: procman.NewSupervisor(cfg.Spec, cfg.Policy, cfg.Spawner, cfg.Events)}
+	s.unused, s.use = context.WithCancel(context.Background())
+	return s
 }
 
-// Open implements bridge.Back. Its error says what was tried and what happened, without secrets.
+// Open implements bridge.Back. Its error says what was tried and what happened, without secrets. One that comes because
+// the server may not be started now, after it has failed, comes within Policy.Patience and also has the method
+// RetryAfter() time.Duration.
 func (s *Stdio) Open(ctx context.Context, o bridge.OpenOptions) (*bridge.Conn, error) {
+	s.use()
 	a := &attempt{back: s, o: o}
 	a.eras, a.offer = s.cfg.Verdict.order(o.Want)
 	failed := a.run(ctx)
 	if failed == nil {
+		s.sup.Healthy(a.proc)
 		return a.conn, nil
 	}
-	a.drop()
-	return nil, s.explain(failed)
+	err := s.explain(failed)
+	a.drop(ctx, err)
+	return nil, err
 }
 
-// explain joins what went wrong, the last in full, without secrets.
-func (s *Stdio) explain(failed []error) error {
-	var parts []string
-	for i, err := range failed {
-		text := err.Error()
-		var f *failure
-		if errors.As(err, &f) && f.long != "" && i == len(failed)-1 {
-			text = f.long
+// Warm starts the process ahead of use and keeps one alive, until ctx ends or Open takes it; then it returns nil, and the
+// process is left to Open, or to Close. Nothing is written to it. A server that leaves because nobody greets it is started
+// again as the restart policy says, at most once in Policy.Max in the long run, and counts neither as crashed nor for the
+// breaker; the back-off does not hold up Open. While the breaker is open nothing is started ahead. An error says that
+// nothing can be: the command cannot be run, or the back is closed. It is called once, before Open.
+func (s *Stdio) Warm(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(s.unused, stop)()
+	for {
+		p, err := s.sup.Ahead(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return s.explain([]error{err})
 		}
-		parts = append(parts, text)
+		select {
+		case <-p.Done():
+		case <-ctx.Done():
+			return nil
+		}
 	}
-	return errors.New(s.masker.Text(strings.Join(parts, "; then ")))
 }
 
 // process returns a running process that no connection has used.
@@ -79,16 +98,24 @@ func (s *Stdio) process(ctx context.Context) (procman.Process, error) {
 	s.mu.Lock()
 	used := s.used
 	s.mu.Unlock()
-	if used != nil {
-		select {
-		case <-used.Done():
-		default:
-			if err := s.sup.Halt(ctx); err != nil {
-				return nil, fmt.Errorf("cannot end the server's last process: %w", err)
-			}
+	if used != nil && s.lingers(used) {
+		if err := s.sup.Halt(ctx); err != nil {
+			return nil, fmt.Errorf("cannot end the server's last process: %w", err)
 		}
 	}
 	return s.sup.Start(ctx)
+}
+
+// lingers tells whether a process runs that nothing ends by itself. One that was rejected is being ended, and its back-off
+// is to follow.
+func (s *Stdio) lingers(p procman.Process) bool {
+	select {
+	case <-p.Done():
+		return false
+	default:
+		state, _ := s.sup.State()
+		return state != procman.Stopping
+	}
 }
 
 // attach makes a connection of a process.
@@ -117,8 +144,12 @@ func (s *Stdio) begin(job func()) {
 // Halt implements bridge.Back.
 func (s *Stdio) Halt(ctx context.Context) error { return s.sup.Halt(ctx) }
 
+// Gone waits, within ctx, until no process runs. It changes nothing.
+func (s *Stdio) Gone(ctx context.Context) error { return s.sup.Gone(ctx) }
+
 // Close implements bridge.Back. It waits for the process and for all goroutines of its connections, within ctx.
 func (s *Stdio) Close(ctx context.Context) error {
+	s.use()
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()

@@ -1,7 +1,9 @@
 package back
 
 import (
+	"errors"
 	"strings"
+	"time"
 
 	"mcpbridge/procman"
 )
@@ -42,11 +44,59 @@ func (e *exitError) long() string {
 func (s *Stdio) explainExit(e procman.Exit) error {
 	x := &exitError{text: s.masker.Text(e.String()), died: !e.Requested}
 	if x.died {
-		for _, l := range e.Stderr {
-			x.last = append(x.last, s.masker.Text(l))
-		}
+		x.last = s.masked(e.Stderr)
 	}
 	return x
+}
+
+// openError is why a server could not be opened, without secrets, when it may not be started now.
+type openError struct {
+	text string
+	held *procman.HeldError
+}
+
+func (e *openError) Error() string { return e.text }
+
+// RetryAfter is how long it makes no sense to try again.
+func (e *openError) RetryAfter() time.Duration { return e.held.RetryAfter() }
+
+// explain joins what went wrong, the last in full, without secrets.
+func (s *Stdio) explain(failed []error) error {
+	var parts []string
+	for i, err := range failed {
+		if i == len(failed)-1 {
+			parts = append(parts, s.inFull(err))
+		} else {
+			parts = append(parts, err.Error())
+		}
+	}
+	text := s.masker.Text(strings.Join(parts, "; then "))
+	if held, ok := errors.AsType[*procman.HeldError](failed[len(failed)-1]); ok {
+		return &openError{text: text, held: held}
+	}
+	return errors.New(text)
+}
+
+// inFull is an error with more of the server's last words than one line.
+func (s *Stdio) inFull(err error) string {
+	if f, ok := errors.AsType[*failure](err); ok && f.long != "" {
+		return f.long
+	}
+	if held, ok := errors.AsType[*procman.HeldError](err); ok && held.Exit != nil {
+		if said := lastWords(s.masked(held.Exit.Stderr)); said != "" {
+			return err.Error() + "; the end of its stderr:\n" + said
+		}
+	}
+	return err.Error()
+}
+
+// masked hides secrets line by line, before lines are cut.
+func (s *Stdio) masked(lines []string) []string {
+	var out []string
+	for _, l := range lines {
+		out = append(out, s.masker.Text(l))
+	}
+	return out
 }
 
 // lastWords joins the last lines that fit into maxLastWords, at least one, which is cut if it does not.
