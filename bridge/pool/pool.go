@@ -1,245 +1,155 @@
-// Package pool decides which link serves whom: one for each legacy session, for each principal, or for all, as the server's
-// isolation says. It bounds how many servers run and ends links nobody needs. It knows neither fronts nor how a server
-// is reached.
 package pool
 
 import (
 	"context"
-	"errors"
-	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"mcpbridge/bridge"
 	"mcpbridge/bridge/mcp"
 )
 
-// Budget is the number of links, and so of processes, that all servers of a bridge may have together.
-type Budget struct {
-	max  int64
-	used atomic.Int64
-}
-
-// NewBudget returns a budget. Default 64.
-func NewBudget(links int) *Budget {
-	if links == 0 {
-		links = 64
-	}
-	return &Budget{max: int64(links)}
-}
-
-func (b *Budget) take() bool {
-	for {
-		n := b.used.Load()
-		if n >= b.max {
-			return false
-		}
-		if b.used.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
-}
-
-func (b *Budget) release() { b.used.Add(-1) }
-
-// Config describes the links of one server.
-type Config struct {
-	Name string
-	// Max is how many links the server may have. Default 8.
-	Max int
-	// Idle is how long a link nobody uses keeps its server running. Default 10 minutes; negative: for ever.
-	Idle time.Duration
-	// Budget is shared by all servers.
-	Budget *Budget
-	// Back makes the back of a new link.
-	Back func() bridge.Back
-	// Link holds what all links of the server have in common.
-	Link bridge.LinkConfig
-	// Grace bounds the end of one link. Default 10 seconds.
-	Grace time.Duration
-}
-
-// Key tells links apart that several clients share.
-type Key struct {
-	Era       mcp.Era
-	Principal bridge.Principal // "" where all principals share
-}
-
-// Pool holds the links of one server.
+// Pool holds the links of one server. Lock order: mu, then the Budget's, then those of links; the Budget's is not held
+// while a link is called.
 type Pool struct {
-	cfg Config
-	ctx context.Context
-	wg  sync.WaitGroup
+	cfg  Config
+	ctx  context.Context
+	wg   sync.WaitGroup // ends of processes and what watches them; nothing is added once stopping is set and no tenant is left
+	more chan struct{}  // full when it may be possible to start a spare
+
+	seats seats // guarded by the Budget's lock
 
 	mu     sync.Mutex
-	shared map[Key]*entry            // guarded by mu
-	own    map[*bridge.Link]struct{} // guarded by mu
-	ending []*seat                   // guarded by mu; of links on their way out whose place nobody has taken yet
-	after  map[*bridge.Link]*seat    // guarded by mu; whose place a link has taken over
-	closed bool                      // guarded by mu
+	shared map[Key]*tenant          // guarded by mu
+	groups map[owner][]*tenant      // guarded by mu; those of shared by owner, oldest first
+	own    map[*bridge.Link]*tenant // guarded by mu; of sessions
+	single map[*bridge.Link]*tenant // guarded by mu; of requests
+	closed bool                     // guarded by mu
 }
 
-// entry is a shared link. given is when it was last handed out: until whoever got it has used it, it does not look idle.
-type entry struct {
-	link  *bridge.Link
-	given time.Time
-}
-
-// New returns an empty pool whose links live no longer than ctx.
+// New returns an empty pool whose links live no longer than ctx. Close takes it off the Budget.
 func New(ctx context.Context, cfg Config) *Pool {
-	if cfg.Max == 0 {
-		cfg.Max = 8
-	}
-	if cfg.Idle == 0 {
-		cfg.Idle = 10 * time.Minute
-	}
-	if cfg.Grace == 0 {
-		cfg.Grace = 10 * time.Second
-	}
-	if cfg.Budget == nil {
-		cfg.Budget = NewBudget(0)
-	}
-	return &Pool{cfg: cfg, ctx: ctx, shared: map[Key]*entry{}, own: map[*bridge.Link]struct{}{}, after: map[*bridge.Link]*seat{}}
+	p := &Pool{cfg: cfg.withDefaults(), ctx: ctx, more: make(chan struct{}, 1), shared: map[Key]*tenant{}, groups: map[owner][]*tenant{},
+		own: map[*bridge.Link]*tenant{}, single: map[*bridge.Link]*tenant{}}
+	p.cfg.Budget.join(p)
+	return p
 }
 
-// Shared returns the link of a key, a new one the first time. params is the initialize request of the bridge's own.
+// Shared returns the link of a key, a new one the first time. params is the initialize request of the bridge's own. An owner
+// has at most maxProfiles links: a client of a further profile gets the link of the largest that asks it no more than it
+// declared (translation 14.3).
 func (p *Pool) Shared(k Key, params []byte) (*bridge.Link, *bridge.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e := p.shared[k]; e != nil {
-		e.given = time.Now()
-		return e.link, nil
+	t := p.shared[k]
+	if t == nil {
+		var err *bridge.Error
+		if t, err = p.shareLocked(k, params); err != nil {
+			return nil, err
+		}
 	}
-	l, err := p.newLocked(k.Era, params, false)
-	if err == nil {
-		p.shared[k] = &entry{l, time.Now()}
-	}
-	return l, err
+	t.given.Store(time.Now().UnixNano())
+	return t.link, nil
 }
 
-// Exclusive returns a link for one legacy session. params is the client's own initialize request. Release ends it.
-func (p *Pool) Exclusive(params []byte) (*bridge.Link, *bridge.Error) {
+// Exclusive returns a link for one legacy session. params is the client's own initialize request; reopened tells that the
+// client has finished its handshake with an earlier link. Release ends it.
+func (p *Pool) Exclusive(params []byte, reopened bool) (*bridge.Link, *bridge.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l, err := p.newLocked(mcp.Legacy, params, true)
-	if err == nil {
-		p.own[l] = struct{}{}
-	}
-	return l, err
-}
-
-func (p *Pool) newLocked(want mcp.Era, params []byte, exclusive bool) (*bridge.Link, *bridge.Error) {
-	if p.closed {
-		return nil, bridge.Unavailable("server " + p.cfg.Name + " is being stopped")
-	}
-	after, err := p.seatLocked()
+	t, err := p.newLocked(KindSession, Key{Era: mcp.Legacy}, bridge.LinkConfig{Params: params, Exclusive: true, Reopened: reopened})
 	if err != nil {
 		return nil, err
 	}
-	cfg := p.cfg.Link
-	cfg.Want, cfg.Params, cfg.Exclusive, cfg.Back = want, params, exclusive, p.cfg.Back()
-	if after == nil {
-		return bridge.NewLink(p.ctx, cfg), nil
+	p.own[t.link] = t
+	return t.link, nil
+}
+
+// Single returns a link for one modern request (isolation "request"). Release ends it.
+func (p *Pool) Single(k Key, params []byte) (*bridge.Link, *bridge.Error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, err := p.newLocked(KindRequest, k, bridge.LinkConfig{Params: params})
+	if err != nil {
+		return nil, err
 	}
-	cfg.Back = &queued{cfg.Back, after.gone}
-	l := bridge.NewLink(p.ctx, cfg)
-	p.after[l] = after
-	return l, nil
+	p.single[t.link] = t
+	return t.link, nil
 }
 
-func (p *Pool) full(setting string, n int) *bridge.Error {
-	return &bridge.Error{Status: 503, Code: mcp.CodeInternal, Reason: bridge.ReasonOverload, Retry: 5,
-		Message: "server " + p.cfg.Name + " already runs in as many processes as it may (" + setting + ": " + strconv.Itoa(n) + ")"}
+// Singles returns the links of a principal's requests that are out now.
+func (p *Pool) Singles(principal bridge.Principal) (links []*bridge.Link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l, t := range p.single {
+		if t.key.Principal == principal {
+			links = append(links, l)
+		}
+	}
+	return links
 }
 
-// Release ends an exclusive link. It returns at once; Close waits for it.
+// newLocked makes a link of what is particular about it. It takes no seat yet.
+func (p *Pool) newLocked(kind string, k Key, particular bridge.LinkConfig) (*tenant, *bridge.Error) {
+	switch {
+	case p.closed:
+		return nil, p.stopping()
+	case p.lenLocked() >= p.cfg.Links:
+		return nil, p.crowded()
+	}
+	t := &tenant{place: place{pool: p}, kind: kind, key: k, since: time.Now(), over: make(chan struct{})}
+	cfg := p.cfg.Link
+	cfg.Want, cfg.Params, cfg.Exclusive, cfg.Reopened, cfg.Keep = k.Era, particular.Params, particular.Exclusive, particular.Reopened, particular.Keep
+	cfg.Back = t
+	t.link = bridge.NewLink(p.ctx, cfg)
+	p.retrySpares()
+	return t, nil
+}
+
+// Release ends the link of a session or of a request; of any other it does nothing. It returns at once; Close waits for it.
 func (p *Pool) Release(l *bridge.Link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, ok := p.own[l]; ok {
-		delete(p.own, l)
-		p.endLocked(l, func(error) {}) // what survives is reported by whoever runs the server
+	for _, list := range [...]map[*bridge.Link]*tenant{p.own, p.single} {
+		if t := list[l]; t != nil {
+			delete(list, l)
+			p.end(t, func(error) {}) // what survives is reported by whoever runs the server
+		}
 	}
 }
 
-// endLocked ends a link that is handed out no more. Its place is free when the link is gone, and the one before it.
-func (p *Pool) endLocked(l *bridge.Link, done func(error)) {
-	s, before := &seat{gone: make(chan struct{})}, p.after[l]
-	delete(p.after, l)
-	p.ending = append(p.ending, s)
+// end ends a link that is handed out no more.
+func (p *Pool) end(t *tenant, done func(error)) {
+	t.leave()
 	p.wg.Go(func() {
 		ctx, stop := context.WithTimeout(context.Background(), p.cfg.Grace)
 		defer stop()
-		done(l.Close(ctx))
-		if before != nil {
-			<-before.gone
-		}
-		p.leave(s)
+		done(t.link.Close(ctx))
 	})
 }
 
-// Run ends shared links that have been idle for too long, until ctx ends.
-func (p *Pool) Run(ctx context.Context) {
-	if p.cfg.Idle < 0 {
-		return
-	}
-	t := time.NewTicker(max(p.cfg.Idle/10, time.Second))
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-t.C:
-			p.sweep(now)
-		}
-	}
-}
-
-func (p *Pool) sweep(now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for k, e := range p.shared {
-		since, idle := e.link.Idle()
-		if since.Before(e.given) {
-			since = e.given
-		}
-		if idle && now.Sub(since) >= p.cfg.Idle {
-			delete(p.shared, k)
-			p.endLocked(e.link, func(error) {})
-		}
-	}
-}
-
-// Len is the number of links in use; those on their way out do not count.
+// Len is the number of links in use, with a process or without; those on their way out do not count.
 func (p *Pool) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lenLocked()
 }
 
-func (p *Pool) lenLocked() int { return len(p.shared) + len(p.own) }
+func (p *Pool) lenLocked() int { return len(p.shared) + len(p.own) + len(p.single) }
 
-// Close ends all links and waits for them. It returns what could not be ended.
-func (p *Pool) Close() error {
-	var mu sync.Mutex
-	var errs []error
-	note := func(err error) {
-		mu.Lock()
-		errs = append(errs, err)
-		mu.Unlock()
-	}
+// tenants returns all links in use.
+func (p *Pool) tenants() []*tenant {
 	p.mu.Lock()
-	p.closed = true
-	for k, e := range p.shared {
-		delete(p.shared, k)
-		p.endLocked(e.link, note)
+	defer p.mu.Unlock()
+	list := make([]*tenant, 0, p.lenLocked())
+	for _, t := range p.shared {
+		list = append(list, t)
 	}
-	for l := range p.own {
-		delete(p.own, l)
-		p.endLocked(l, note)
+	for _, t := range p.own {
+		list = append(list, t)
 	}
-	p.mu.Unlock()
-	p.wg.Wait()
-	return errors.Join(errs...)
+	for _, t := range p.single {
+		list = append(list, t)
+	}
+	return list
 }
