@@ -67,7 +67,7 @@ func (s *Session) boundLocked(newest int) {
 			count++
 		}
 	}
-	for i := 0; i < len(s.backlog) && (count > s.limits.Backlog || s.waiting > s.limits.BacklogBytes); {
+	for i := 0; i < len(s.backlog) && (count > s.store.cfg.Session.Backlog || s.waiting > s.store.cfg.Session.BacklogBytes); {
 		if s.backlog[i].ask != nil || i == newest {
 			i++
 			continue

@@ -27,13 +27,16 @@ func (s *Session) Ask(c *bridge.Conn, m *framing.Message, via bridge.Sink) {
 		via = nil
 	}
 	s.mu.Lock()
-	if s.ended || len(s.asks) >= s.limits.Questions {
+	if s.ended || len(s.asks) >= s.store.cfg.Session.Questions {
 		s.mu.Unlock()
 		c.Refuse(m, mcp.CodeInternal, "the client has too many open questions, or has left")
 		return
 	}
 	s.lastAsk++
 	a := &ask{key: "mb-" + strconv.FormatInt(s.lastAsk, 10), conn: c, id: m.Bytes(m.ID), via: via}
+	if s.asks == nil {
+		s.asks = map[string]*ask{}
+	}
 	s.asks[a.key] = a
 	f := framing.Rewrite(m.Raw, []framing.Edit{{At: m.ID, New: a.rawID()}})
 	if via == nil {

@@ -1,9 +1,21 @@
 // Package session keeps legacy sessions of Streamable HTTP: their ids, what the client said in its handshake, the streams
 // it can resume, the questions the server has put to it, and the notifications that wait for a stream. It knows neither
 // HTTP nor how a server is reached.
+//
+// A session outlives its place in memory (design decision 6). Its id is sealed and carries what is needed to open it again:
+//
+//	           Add                 request                 Delete, Idle or Life is over
+//	handshake ------>    live    ----------->    live    ------------------------------> buried: 404 until Life is over
+//	                      ^ |
+//	open, by the next     | | Close (the bridge stops), or shelved at the cap
+//	request (Reopen)      | v
+//	                     away, known by its id and its Fact
+//
+// A session whose handshake makes too long an id has a random one: it is live or gone.
 package session
 
 import (
+	"encoding/hex"
 	"sync"
 	"time"
 
@@ -29,6 +41,9 @@ type Limits struct {
 	Replay int
 	// Retain is how long a stream without a reader is kept. Default 5 minutes.
 	Retain time.Duration
+	// Subscriptions is how many resource URIs are remembered for a session that is opened again, and SubscriptionBytes their
+	// size. What is beyond works, but ends with the link. Default 1,000 and 64 KiB.
+	Subscriptions, SubscriptionBytes int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -42,39 +57,43 @@ func (l Limits) withDefaults() Limits {
 	def(&l.BacklogBytes, 4<<20)
 	def(&l.Streams, 64)
 	def(&l.Replay, 1<<20)
+	def(&l.Subscriptions, 1000)
+	def(&l.SubscriptionBytes, 64<<10)
 	if l.Retain == 0 {
 		l.Retain = 5 * time.Minute
 	}
 	return l
 }
 
-// Hello is what a client said in its initialize request, and what was agreed.
-type Hello struct {
-	Version      mcp.Version
-	ClientInfo   []byte // raw
-	Capabilities []byte // raw
-}
-
 // Session is one legacy session. It implements bridge.Session. One lock guards its state.
 type Session struct {
+	store     *Store
+	uid       [16]byte
 	id        string
+	sealed    bool // it can be opened again by its id
+	issued    time.Time
 	principal bridge.Principal
 	hello     Hello
 	link      *bridge.Link
 	exclusive bool
-	limits    Limits
 
-	mu       sync.Mutex
-	level    mcp.Level
-	asks     map[string]*ask // by our id, decoded
-	lastAsk  int64
-	streams  []*kept          // that can be resumed, oldest first
-	standing []*bridge.Stream // open streams of the session's own, newest last
-	backlog  []note
-	waiting  int // bytes of notifications in the backlog
-	active   int // HTTP exchanges under way
-	used     time.Time
-	ended    bool
+	mu            sync.Mutex
+	level         mcp.Level
+	subscriptions []string        // raw JSON strings, oldest first
+	asks          map[string]*ask // by our id, decoded; nil before the first
+	lastAsk       int64
+	streams       []*kept          // that can be resumed, oldest first
+	standing      []*bridge.Stream // open streams of the session's own, newest last
+	backlog       []note
+	waiting       int // bytes of notifications in the backlog
+	active        int // HTTP exchanges under way
+	used          time.Time
+	ended         bool
+
+	changed      bool      // level or subscriptions, since a fact was saved
+	saved        time.Time // when a fact was saved
+	savedUse     time.Time // and what it said
+	savedRunning bool
 }
 
 type kept struct {
@@ -84,8 +103,14 @@ type kept struct {
 	detached time.Time
 }
 
-// ID is the value of Mcp-Session-Id.
+// ID is the value of Mcp-Session-Id, from Add on.
 func (s *Session) ID() string { return s.id }
+
+// Short names the session in logs. It opens nothing.
+func (s *Session) Short() string { return hex.EncodeToString(s.uid[:4]) }
+
+// Principal is whose session it is.
+func (s *Session) Principal() bridge.Principal { return s.principal }
 
 // Version is the negotiated revision.
 func (s *Session) Version() mcp.Version { return s.hello.Version }
@@ -96,11 +121,22 @@ func (s *Session) Link() *bridge.Link { return s.link }
 // Exclusive reports whether the link serves this session alone.
 func (s *Session) Exclusive() bool { return s.exclusive }
 
-// ClientInfo is what the client said it is, raw; Capabilities what it declared, raw.
+// Bind gives a session that is being opened again its link. exclusive tells that the link serves nobody else.
+func (s *Session) Bind(link *bridge.Link, exclusive bool) { s.link, s.exclusive = link, exclusive }
+
+// ClientInfo is what the client said it is, raw.
 func (s *Session) ClientInfo() []byte { return s.hello.ClientInfo }
 
 // Capabilities is what the client declared, raw.
 func (s *Session) Capabilities() []byte { return s.hello.Capabilities }
+
+// InitParams is the params object of the client's initialize request, byte for byte.
+func (s *Session) InitParams() []byte { return s.hello.Params }
+
+// SameServer reports whether a server with these raw capabilities is what the client shook hands with, as far as is known.
+func (s *Session) SameServer(capabilities []byte) bool {
+	return s.hello.Server == [8]byte{} || s.hello.Server == Digest(capabilities)
+}
 
 // Level is the log level the client set, mcp.NoLevel before it did.
 func (s *Session) Level() mcp.Level {
@@ -112,13 +148,23 @@ func (s *Session) Level() mcp.Level {
 // SetLevel stores the log level the client set.
 func (s *Session) SetLevel(l mcp.Level) {
 	s.mu.Lock()
-	s.level = l
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.level != l {
+		s.level, s.changed = l, true
+		s.note()
+	}
 }
 
 // Declares implements bridge.Session.
 func (s *Session) Declares(feature string) bool {
 	return era.HasCapability(s.hello.Capabilities, feature)
+}
+
+// Listening implements bridge.Session: a client reads a stream of the session's own.
+func (s *Session) Listening() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.standing) > 0
 }
 
 // Enter marks the begin of an HTTP exchange, Leave its end. A session with one under way is not idle.
@@ -134,45 +180,4 @@ func (s *Session) Leave() {
 	s.active--
 	s.used = time.Now()
 	s.mu.Unlock()
-}
-
-// touch makes a session count as used now.
-func (s *Session) touch(now time.Time) {
-	s.mu.Lock()
-	s.used = now
-	s.mu.Unlock()
-}
-
-// idle reports for how long nothing has happened, zero while something does: an exchange, an open stream, an open question,
-// a request at the server whose client is away (case 54). The clock starts anew when that is over.
-func (s *Session) idle(now time.Time) time.Duration {
-	busy := s.calling()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if busy || s.active > 0 || len(s.standing) > 0 || len(s.asks) > 0 || s.runningLocked() {
-		s.used = now
-	}
-	return now.Sub(s.used)
-}
-
-// calling reports whether the server works on a request of the session.
-func (s *Session) calling() bool {
-	if s.link == nil {
-		return false
-	}
-	c := s.link.Live()
-	if c == nil {
-		return false
-	}
-	_, n := c.Youngest(func(e *bridge.Exchange) bool { return e.Session == bridge.Session(s) })
-	return n > 0
-}
-
-func (s *Session) runningLocked() bool {
-	for _, k := range s.streams {
-		if !k.own && k.readers == 0 && !k.stream.Over() {
-			return true
-		}
-	}
-	return false
 }

@@ -2,8 +2,6 @@ package session
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"sync"
 	"time"
 
@@ -13,116 +11,161 @@ import (
 
 // Config bounds a store.
 type Config struct {
-	// Sessions is how many sessions may be open at once; one more is refused with 429. Default 1,000.
+	// Sessions is how many sessions may be open at once, those that are being reopened included; one more is refused with 429.
+	// Default 1,000.
 	Sessions int
-	// Idle is how long a session may lie still before it ends (HTTP-L-33); it is looked at twenty times in that span, at
-	// most once a second. Default 30 minutes; negative: for ever.
+	// Idle is how long a session may lie still; beyond that it ends (HTTP-L-33). Default 30 minutes; negative: for ever.
 	Idle time.Duration
+	// Life is how long a session may live from its handshake on, used or not; beyond that it ends as soon as no request is under
+	// way. Default 7 days; negative: for ever.
+	Life time.Duration
+	// Shelve is how long a session has to lie still before it may be taken out of memory to make room for another at the cap.
+	// Its next request opens it again. Default 1 minute; negative: never.
+	Shelve time.Duration
 	// Session are the limits of each session.
 	Session Limits
-	// Ended is called once for every session that ends, for whatever reason, outside all locks.
+	// Ended is called once for every session that ends or leaves memory, for whatever reason, outside all locks.
 	Ended func(*Session)
+	// Endpoint is what the sessions belong to: an id opens nothing at another.
+	Endpoint string
+	// Sealer seals ids. nil: ids are random, and sessions end with the store.
+	Sealer Sealer
+	// Facts keeps what changes about sessions. nil: as long as the store lives, and MaxMemory of them.
+	Facts Facts
 }
 
-// Store holds the sessions of all endpoints of a bridge, or of one.
-type Store struct {
-	cfg Config
+func (c Config) withDefaults() Config {
+	def := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	if c.Sessions == 0 {
+		c.Sessions = 1000
+	}
+	def(&c.Idle, 30*time.Minute)
+	def(&c.Life, 7*24*time.Hour)
+	def(&c.Shelve, time.Minute)
+	c.Session = c.Session.withDefaults()
+	return c
+}
 
-	mu   sync.Mutex
-	byID map[string]*Session // guarded by mu
-	stop bool                // guarded by mu
+// Store holds the sessions of one endpoint.
+type Store struct {
+	cfg     Config
+	facts   Facts
+	changed chan struct{}   // has an element when a session has something to save
+	life    context.Context // ends with Close
+	end     context.CancelFunc
+	wg      sync.WaitGroup // sessions that are being opened again
+
+	mu      sync.Mutex
+	byID    map[string]*Session // guarded by mu
+	dying   map[string]struct{} // guarded by mu; ids that are being buried
+	flights map[string]*flight  // guarded by mu; ids that are being opened again
+	rising  int                 // guarded by mu; flights that count as sessions
+	stop    bool                // guarded by mu
 }
 
 // NewStore returns an empty store.
 func NewStore(cfg Config) *Store {
-	if cfg.Sessions == 0 {
-		cfg.Sessions = 1000
+	st := &Store{cfg: cfg.withDefaults(), facts: cfg.Facts, changed: make(chan struct{}, 1),
+		byID: map[string]*Session{}, dying: map[string]struct{}{}, flights: map[string]*flight{}}
+	if st.facts == nil {
+		st.facts = newMemory(MaxMemory)
 	}
-	if cfg.Idle == 0 {
-		cfg.Idle = 30 * time.Minute
-	}
-	cfg.Session = cfg.Session.withDefaults()
-	return &Store{cfg: cfg, byID: map[string]*Session{}}
+	st.life, st.end = context.WithCancel(context.Background())
+	return st
 }
 
 // Reserve checks that another session may be opened, before a server is started for it. It reserves nothing: Add decides.
 func (st *Store) Reserve() *bridge.Error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return st.roomLocked()
+	if err := st.refusalLocked(); err == nil || st.stop || st.idlestLocked(time.Now()) == nil {
+		return err
+	}
+	return nil
 }
 
-func (st *Store) roomLocked() *bridge.Error {
+func (st *Store) refusalLocked() *bridge.Error {
 	switch {
 	case st.stop:
-		return &bridge.Error{Status: 503, Code: mcp.CodeInternal, Reason: bridge.ReasonStopping, Message: "the bridge is stopping", Retry: 1}
-	case len(st.byID) >= st.cfg.Sessions:
+		return stopping()
+	case len(st.byID)+st.rising >= st.cfg.Sessions:
 		return &bridge.Error{Status: 429, Code: mcp.CodeInternal, Reason: bridge.ReasonSessionLimit, Retry: 10,
 			Message: "too many sessions are open; end one with DELETE, or raise limits.sessions"}
 	}
 	return nil
 }
 
+func stopping() *bridge.Error {
+	return &bridge.Error{Status: 503, Code: mcp.CodeInternal, Reason: bridge.ReasonStopping, Message: "the bridge is stopping", Retry: 1}
+}
+
 // New returns a session that is not yet in the store, so that it can be attached to its link before the handshake.
 // exclusive tells that the link serves nobody else.
 func (st *Store) New(p bridge.Principal, link *bridge.Link, exclusive bool) *Session {
-	return &Session{id: newID(), principal: p, link: link, exclusive: exclusive, limits: st.cfg.Session, level: mcp.NoLevel,
-		asks: map[string]*ask{}, used: time.Now()}
+	return &Session{store: st, uid: newUID(), issued: time.Now().Round(0), principal: p, link: link, exclusive: exclusive,
+		level: mcp.NoLevel, used: time.Now()}
 }
 
-// Add completes a session with its handshake and puts it into the store.
+// Add completes a session with its handshake, which gives it its id, and puts it into the store.
 func (st *Store) Add(s *Session, h Hello) *bridge.Error {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if err := st.roomLocked(); err != nil {
-		return err
+	s.hello = h.own()
+	if len(h.Params) > 0 {
+		s.id = st.seal(&record{uid: s.uid, issued: s.issued, server: h.Server, version: h.Version, params: s.hello.Params}, s.principal)
 	}
-	s.hello = h
-	s.touch(time.Now())
-	st.byID[s.id] = s
-	return nil
+	if s.sealed = s.id != ""; !s.sealed {
+		s.id = randomID()
+	}
+	st.mu.Lock()
+	shelved, err := st.roomLocked(time.Now())
+	if err == nil {
+		s.touch(time.Now())
+		st.byID[s.id] = s
+	}
+	st.mu.Unlock()
+	st.finish(shelved)
+	if err == nil {
+		s.note() // its level may have been set before
+	}
+	return err
 }
 
-// newID returns 192 random bits in visible ASCII (HTTP-L-18, SEC-02).
-func newID() string {
-	var b [24]byte
-	_, _ = rand.Read(b[:])
-	return base64.RawURLEncoding.EncodeToString(b[:])
+// roomLocked checks that another session may be opened, and makes room for it at the cap. What it shelves is out of the store:
+// finish it outside the lock.
+func (st *Store) roomLocked(now time.Time) (shelved *Session, err *bridge.Error) {
+	if err = st.refusalLocked(); err == nil || st.stop {
+		return nil, err
+	}
+	if shelved = st.idlestLocked(now); shelved == nil {
+		return nil, err
+	}
+	shelved.save(all, now, false)
+	delete(st.byID, shelved.id)
+	return shelved, nil
 }
 
 // Find returns the live session of that id if it belongs to the principal; a session of another principal does not exist
 // for this one (HTTP-L-29). It counts as used now, so that it is still there when the caller enters it.
 func (st *Store) Find(id string, p bridge.Principal) *Session {
+	now := time.Now()
 	st.mu.Lock()
-	defer st.mu.Unlock()
 	s := st.byID[id]
 	if s == nil || s.principal != p {
+		st.mu.Unlock()
 		return nil
 	}
-	s.touch(time.Now())
-	return s
-}
-
-// Remove ends a session.
-func (st *Store) Remove(s *Session) {
-	st.mu.Lock()
-	known := st.byID[s.id] == s
-	delete(st.byID, s.id)
+	if !s.over(now) {
+		s.touch(now)
+		st.mu.Unlock()
+		return s
+	}
+	st.takeLocked(s)
 	st.mu.Unlock()
-	if known {
-		st.end(s)
-	}
-}
-
-// end ends a session that is out of the store. The streams of running calls stay open for those who read them: whoever
-// ends the calls gives each its answer (rule 3).
-func (st *Store) end(s *Session) {
-	for _, o := range s.finish() {
-		o.Close()
-	}
-	if st.cfg.Ended != nil {
-		st.cfg.Ended(s)
-	}
+	st.bury(s)
+	return nil
 }
 
 // Len is the number of open sessions.
@@ -132,44 +175,47 @@ func (st *Store) Len() int {
 	return len(st.byID)
 }
 
-// Run ends idle sessions until ctx ends.
-func (st *Store) Run(ctx context.Context) {
-	t := time.NewTicker(max(st.cfg.Idle/20, time.Second))
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-			for _, s := range st.sweep(time.Now()) {
-				st.end(s)
-			}
-		}
-	}
-}
-
-// sweep takes the sessions that have been idle for too long out of the store, and has the others forget old streams.
-func (st *Store) sweep(now time.Time) (idle []*Session) {
+// live lists the sessions there are.
+func (st *Store) live() []*Session {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	for id, s := range st.byID {
-		s.trim(now)
-		if d := s.idle(now); st.cfg.Idle > 0 && d >= st.cfg.Idle {
-			delete(st.byID, id)
-			idle = append(idle, s)
-		}
+	list := make([]*Session, 0, len(st.byID))
+	for _, s := range st.byID {
+		list = append(list, s)
 	}
-	return idle
+	return list
 }
 
-// Close refuses new sessions and ends all open ones.
+// finish ends a session that is out of the store, if there is one. The streams of running calls stay open for those who read
+// them: whoever ends the calls gives each its answer (rule 3).
+func (st *Store) finish(s *Session) {
+	if s == nil {
+		return
+	}
+	for _, o := range s.finish() {
+		o.Close()
+	}
+	if st.cfg.Ended != nil {
+		st.cfg.Ended(s)
+	}
+}
+
+// Close refuses new sessions and takes all open ones out of memory. It deletes none: the next store with the same keys opens
+// them again.
 func (st *Store) Close() {
 	st.mu.Lock()
 	st.stop = true
-	all := st.byID
+	st.mu.Unlock()
+	st.end()
+	st.wg.Wait()
+	st.mu.Lock()
+	open := st.byID
 	st.byID = map[string]*Session{}
 	st.mu.Unlock()
-	for _, s := range all {
-		st.end(s)
+	now := time.Now()
+	for _, s := range open {
+		s.idle(now) // one that is in use is in use until now
+		s.save(all, now, false)
+		st.finish(s)
 	}
 }

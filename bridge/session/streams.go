@@ -14,7 +14,7 @@ import (
 
 // PostLimits are the limits of a stream that answers a POST of this session.
 func (s *Session) PostLimits() bridge.StreamLimits {
-	return bridge.StreamLimits{Replay: s.limits.Replay}
+	return bridge.StreamLimits{Replay: s.store.cfg.Session.Replay}
 }
 
 // Keep makes a stream one that the client can resume, from the moment its first event id is sent. The stream has a reader.
@@ -49,14 +49,14 @@ func (s *Session) trim(now time.Time) {
 // runs goes last.
 func (s *Session) trimLocked(now time.Time) {
 	for i := 0; i < len(s.streams); {
-		if k := s.streams[i]; k.over() && now.Sub(k.detached) > s.limits.Retain {
+		if k := s.streams[i]; k.over() && now.Sub(k.detached) > s.store.cfg.Session.Retain {
 			s.forgetLocked(i)
 		} else {
 			i++
 		}
 	}
 	for _, running := range [...]bool{false, true} {
-		for len(s.streams) > s.limits.Streams {
+		for len(s.streams) > s.store.cfg.Session.Streams {
 			i := slices.IndexFunc(s.streams, func(k *kept) bool { return k.over() || running && k.readers == 0 })
 			if i < 0 {
 				break
