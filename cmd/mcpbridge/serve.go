@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"sort"
 	"syscall"
@@ -67,13 +68,21 @@ func serve(cmd *cobra.Command, g *globals, f serveFlags, argv []string) error {
 	if err != nil {
 		return err
 	}
+	state, control, err := places(cfg)
+	if err != nil {
+		return err
+	}
 	if err := checkLevel(g.logLevel); err != nil {
 		return err
 	}
 	log, closeLog := newLogger(g, cfg.Log, cmd.ErrOrStderr())
 	defer closeLog()
-	d, err := daemon.New(daemon.Options{Config: cfg, Log: log, Version: buildVersion(),
-		Ready: func(a daemon.Address) { announce(cmd.ErrOrStderr(), g.json, a) }})
+	opt := daemon.Options{Config: cfg, Log: log, Version: buildVersion(), StateDir: state, Control: control,
+		Ready: func(a daemon.Address) { announce(cmd.ErrOrStderr(), g.json, a) }}
+	if opt.File = servedFile(g, argv); opt.File != "" {
+		opt.Load = func() (*config.Config, error) { return serveConfig(cmd, g, f, argv) }
+	}
+	d, err := daemon.New(opt)
 	if err != nil {
 		return configError(err)
 	}
@@ -81,7 +90,22 @@ func serve(cmd *cobra.Command, g *globals, f serveFlags, argv []string) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the next signal ends the program at once
+	reloadOnHangup(ctx, d)
 	return d.Run(ctx)
+}
+
+// places are the state directory and the control socket.
+func places(cfg *config.Config) (state, control string, err error) {
+	if state = cfg.StateDir; state == "" {
+		state = config.DefaultStateDir()
+	}
+	if state, err = filepath.Abs(state); err != nil {
+		return "", "", err
+	}
+	if control = cfg.Control; control == "" {
+		control = config.DefaultControl()
+	}
+	return state, control, nil
 }
 
 // shareProcessors leaves half of the processors to the servers, and to the clients where they run on the same machine: none
@@ -121,12 +145,9 @@ func pickConfig(cmd *cobra.Command, g *globals, argv []string) (*config.Config, 
 		}
 		return single(config.ForCommand(argv)), nil
 	}
-	path := g.config
+	path := servedFile(g, argv)
 	if path == "" {
-		path = config.DefaultPath()
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return demoConfig()
-		}
+		return demoConfig()
 	}
 	cfg, warnings, err := config.Load(path)
 	for _, w := range warnings {
@@ -136,6 +157,21 @@ func pickConfig(cmd *cobra.Command, g *globals, argv []string) (*config.Config, 
 		return nil, configError(err)
 	}
 	return cfg, nil
+}
+
+// servedFile is the configuration file that is served: the one named, else the default one if it is there; "" for none.
+func servedFile(g *globals, argv []string) string {
+	switch {
+	case len(argv) > 0:
+		return ""
+	case g.config != "":
+		return g.config
+	}
+	path := config.DefaultPath()
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return path
 }
 
 func demoConfig() (*config.Config, error) {
