@@ -2,13 +2,13 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,8 +21,6 @@ import (
 )
 
 const (
-	// drain is how long open requests may go on after the bridge was asked to stop.
-	drain = 3 * time.Second
 	// farewell is how long answers to requests that were cut off may take to reach their clients.
 	farewell = 2 * time.Second
 	// headerTime and headerBytes bound what comes before a body (SEC-07).
@@ -41,6 +39,14 @@ type Options struct {
 	Config  *config.Config
 	Log     zerolog.Logger
 	Version string // of the bridge, for clientInfo
+	// Load reads the configuration again for a reload; nil if there is nothing to read.
+	Load func() (*config.Config, error)
+	// File is the configuration file, watched for changes; "" for none.
+	File string
+	// StateDir is where keys, session facts and the logs of servers are kept. "" keeps nothing: sessions then end with the bridge.
+	StateDir string
+	// Control is the path of the control socket, "" for none.
+	Control string
 	// Spawner starts children; nil means real processes.
 	Spawner procman.Spawner
 	// Ready is called once all listeners are open; may be nil.
@@ -54,63 +60,64 @@ type Address struct {
 }
 
 // Daemon is one running bridge.
+//
+// What is served is a table that a reload replaces as a whole; everything else lives as long as the daemon.
 type Daemon struct {
-	opt       Options
-	log       zerolog.Logger
-	endpoints []*endpoint
-	stopping  chan struct{}
-	life      context.Context // of links and children; ends after the drain
-	end       context.CancelFunc
+	opt    Options
+	log    zerolog.Logger
+	budget *pool.Budget
+	bodies *front.BodyBudget
+	state  *state
+	began  time.Time
+
+	table    atomic.Pointer[table]
+	trim     trimmer
+	at       Address // written before the first request, as is base
+	base     string  // of URLs
+	stopping chan struct{}
+	draining atomic.Bool
+	life     context.Context // of links and children; ends after the drain
+	end      context.CancelFunc
+	jobs     sync.WaitGroup // of endpoints, also of those on their way out
+
+	reload struct {
+		sync.Mutex // one at a time; also held while the daemon begins to stop
+		stopped    bool
+		last       atomic.Pointer[reloaded]
+	}
 }
 
-// New builds the bridge. Nothing runs and nothing listens yet.
+// New builds the bridge. No server runs and nothing listens yet.
 func New(opt Options) (*Daemon, error) {
 	if opt.Spawner == nil {
 		opt.Spawner = procman.OS()
 	}
-	d := &Daemon{opt: opt, log: opt.Log, stopping: make(chan struct{})}
-	d.life, d.end = context.WithCancel(context.Background())
-	budget := pool.NewBudget(opt.Config.Limits.Processes)
-	for i := range opt.Config.Servers {
-		s := &opt.Config.Servers[i]
-		if s.Disabled {
-			continue
-		}
-		if err := Usable(s); err != nil {
-			d.log.Error().Str("server", s.Name).Err(err).Msg("server is left out")
-			continue
-		}
-		d.endpoints = append(d.endpoints, d.endpoint(s, budget))
-	}
-	if len(d.endpoints) == 0 {
+	d := &Daemon{opt: opt, log: opt.Log, stopping: make(chan struct{}), began: time.Now(),
+		budget: pool.NewBudget(opt.Config.Limits.Processes), bodies: front.NewBodyBudget(int64(opt.Config.Limits.BodyTotal))}
+	if problems := problemsOf(opt.Config); problems != nil && len(problems) == len(enabled(opt.Config)) {
 		return nil, errors.New("no server can be served; run `mcpbridge check` on the same configuration to see why")
 	}
-	return d, nil
-}
-
-// Usable tells why an entry cannot be served, nil if it can. One broken entry never takes the others down.
-func Usable(s *config.Server) error {
-	switch {
-	case s.Problem != nil:
-		return s.Problem
-	case s.Command == "":
-		return errors.New("this version does not serve entries with a url, only those with a command")
-	case s.Isolation == config.IsolationRequest:
-		return errors.New(`this version does not support isolation "request"; use "session", "principal" or "shared"`)
+	var err error
+	if d.state, err = d.openState(); err != nil {
+		return nil, err
 	}
-	return nil
+	d.life, d.end = context.WithCancel(context.Background())
+	d.table.Store(d.build(opt.Config, nil, nil))
+	return d, nil
 }
 
 // Run serves until ctx ends, then drains and stops. It returns nil after an orderly stop.
 func (d *Daemon) Run(ctx context.Context) error {
 	defer d.end()
+	defer d.state.close()
 	reserve := make([]byte, ballast)
 	defer runtime.KeepAlive(reserve)
 	listeners, err := listen(d.opt.Config.Listen)
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: d.routes(), ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerBytes, IdleTimeout: idleConn,
+	d.at = d.address(listeners)
+	srv := &http.Server{Handler: d, ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerBytes, IdleTimeout: idleConn,
 		ErrorLog: serverLog(d.log)}
 	failed := make(chan error, len(listeners))
 	var wg sync.WaitGroup
@@ -125,7 +132,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer stopJobs()
 	d.background(jobs, &wg)
 	if d.opt.Ready != nil {
-		d.opt.Ready(d.address(listeners))
+		d.opt.Ready(d.at)
 	}
 	select {
 	case <-ctx.Done():
@@ -139,10 +146,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 
 // background starts the jobs that run beside the listeners.
 func (d *Daemon) background(ctx context.Context, wg *sync.WaitGroup) {
-	for _, e := range d.endpoints {
-		wg.Go(func() { e.pool.Run(ctx) })
-		wg.Go(func() { e.sessions.Run(ctx) })
+	for _, e := range d.table.Load().endpoints {
+		e.start(d)
 	}
+	wg.Go(func() { d.serveControl(ctx) })
+	wg.Go(func() { d.watch(ctx) })
 	wg.Go(func() { procman.ReapOrphans(ctx) })
 	wg.Go(func() {
 		ended, err := procman.Sweep(ctx, mark())
@@ -156,8 +164,8 @@ func (d *Daemon) background(ctx context.Context, wg *sync.WaitGroup) {
 // at the deadline gets its error before the connection closes (rule 3).
 func (d *Daemon) stop(srv *http.Server) error {
 	d.log.Info().Msg("stopping")
-	close(d.stopping)
-	ctx, done := context.WithTimeout(context.Background(), drain)
+	d.refuseWork()
+	ctx, done := context.WithTimeout(context.Background(), d.table.Load().cfg.Limits.Shutdown)
 	defer done()
 	shut := srv.Shutdown(ctx)
 	err := d.endServers()
@@ -172,56 +180,28 @@ func (d *Daemon) stop(srv *http.Server) error {
 	return err
 }
 
+// refuseWork has new requests refused and streams that would never end by themselves closed.
+func (d *Daemon) refuseWork() {
+	d.reload.Lock()
+	defer d.reload.Unlock()
+	if !d.reload.stopped {
+		d.reload.stopped = true
+		close(d.stopping)
+	}
+}
+
+// endServers ends all servers, those that a reload has taken out of the table too.
 func (d *Daemon) endServers() error {
 	var wg sync.WaitGroup
-	errs := make([]error, len(d.endpoints))
-	for i, e := range d.endpoints {
-		wg.Go(func() {
-			errs[i] = e.pool.Close() // first: what is open gets its error
-			e.sessions.Close()
-		})
+	all := d.table.Load().endpoints
+	errs := make([]error, len(all))
+	for i, e := range all {
+		wg.Go(func() { errs[i] = e.end() })
 	}
+	d.end() // ends the drains of others
 	wg.Wait()
+	d.jobs.Wait()
 	return errors.Join(errs...)
-}
-
-// routes maps URLs to endpoints (design section 5). Paths are compared as they come: one that is not in its plain form is
-// nobody's, and is not redirected (case 94).
-func (d *Daemon) routes() http.Handler {
-	guard, bodies := d.guard(), front.NewBodyBudget(int64(d.opt.Config.Limits.BodyTotal))
-	at := map[string]http.Handler{
-		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }),
-	}
-	for _, e := range d.endpoints {
-		h := front.NewHandler(front.Config{Guard: guard, Endpoint: e, Principal: trusted, Bodies: bodies, Stopping: d.stopping, Done: d.record})
-		at["/servers/"+e.name+"/mcp"] = h
-		if len(d.endpoints) == 1 {
-			at["/mcp"] = h
-		}
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if h := at[r.URL.Path]; h != nil {
-			h.ServeHTTP(w, r)
-			return
-		}
-		d.notFound(w, r)
-	})
-}
-
-// notFound helps a person with a mistyped URL.
-func (d *Daemon) notFound(w http.ResponseWriter, _ *http.Request) {
-	paths := make([]string, 0, len(d.endpoints))
-	for _, e := range d.endpoints {
-		paths = append(paths, "/servers/"+e.name+"/mcp")
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusNotFound)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": "there is nothing at this path", "endpoints": paths})
-}
-
-func (d *Daemon) guard() *front.Guard {
-	c := d.opt.Config
-	return &front.Guard{LoopbackOnly: true, AllowedHosts: c.AllowedHosts, AllowedOrigins: c.AllowedOrigins, BodyLimit: int64(c.Limits.BodyBytes)}
 }
 
 func (d *Daemon) address(listeners []net.Listener) Address {
@@ -229,16 +209,15 @@ func (d *Daemon) address(listeners []net.Listener) Address {
 	for _, l := range listeners {
 		a.Listening = append(a.Listening, l.Addr().String())
 	}
-	base := "http://" + a.Listening[0]
+	d.base = "http://" + a.Listening[0]
 	if listeners[0].Addr().Network() == "unix" {
-		base = "unix://" + a.Listening[0] + " "
+		d.base = "unix://" + a.Listening[0] + " "
 	}
-	for _, e := range d.endpoints {
-		urls := []string{base + "/servers/" + e.name + "/mcp"}
-		if len(d.endpoints) == 1 {
-			urls = append([]string{base + "/mcp"}, urls...)
+	t := d.table.Load()
+	for _, e := range t.endpoints {
+		for _, path := range t.paths(e) {
+			a.Endpoints[e.name] = append(a.Endpoints[e.name], d.base+e.escaped(path))
 		}
-		a.Endpoints[e.name] = urls
 	}
 	return a
 }

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 
 	"mcpbridge/bridge"
 	"mcpbridge/bridge/era"
@@ -11,15 +13,33 @@ import (
 	"mcpbridge/bridge/session"
 	"mcpbridge/config"
 	"mcpbridge/framing"
+	"mcpbridge/procman"
+	"mcpbridge/telemetry"
 )
 
 // endpoint joins what belongs to one configured server: its links and its legacy sessions. It implements front.Endpoint.
 type endpoint struct {
 	name      string
+	path      string // the name as it stands in a URL
+	cfg       *config.Server
 	isolation string
 	pool      *pool.Pool
 	sessions  *session.Store
-	opening   []byte // initialize params of the bridge's own, for links that no single client's handshake can stand for
+	opening   func(era.Profile) []byte // initialize params of links that no single client's handshake can stand for
+	breaker   *procman.Breaker
+	missing   func() error // why the command cannot be started, nil if it can
+	log       *serverLogger
+	file      *telemetry.ServerLog // nil if none is kept
+
+	leaving  chan struct{} // closed when no new work is taken
+	once     sync.Once
+	jobs     sync.WaitGroup
+	stopJobs context.CancelFunc
+	inflight gate
+	calls    atomic.Int64
+	failed   atomic.Int64
+	restarts atomic.Int64
+	lastExit atomic.Pointer[ending]
 }
 
 var _ front.Endpoint = (*endpoint)(nil)
@@ -29,16 +49,43 @@ func (e *endpoint) Name() string { return e.name }
 
 // Modern implements front.Endpoint. A modern client has no session: its principal is what links are told apart by
 // (design decision 4, META-07).
-func (e *endpoint) Modern(p bridge.Principal) (*bridge.Link, *bridge.Error) {
-	return e.pool.Shared(e.key(mcp.Modern, p), e.opening)
+func (e *endpoint) Modern(p bridge.Principal) (*bridge.Link, func(), *bridge.Error) {
+	if e.isolation != config.IsolationRequest {
+		l, err := e.pool.Shared(e.key(mcp.Modern, p, 0), e.opening(0))
+		return l, func() {}, err
+	}
+	l, err := e.pool.Single(e.key(mcp.Modern, p, 0), e.opening(0))
+	if err != nil {
+		return nil, nil, err
+	}
+	return l, func() { e.pool.Release(l) }, nil
 }
 
-func (e *endpoint) key(want mcp.Era, p bridge.Principal) pool.Key {
-	k := pool.Key{Era: want, Principal: p}
+// Running implements front.Endpoint.
+func (e *endpoint) Running(p bridge.Principal) []*bridge.Link {
+	if e.isolation == config.IsolationRequest {
+		return e.pool.Singles(p)
+	}
+	l, err := e.pool.Shared(e.key(mcp.Modern, p, 0), e.opening(0))
+	if err != nil {
+		return nil
+	}
+	return []*bridge.Link{l}
+}
+
+// key is what tells shared links apart (design section 8, link identity).
+func (e *endpoint) key(want mcp.Era, p bridge.Principal, profile era.Profile) pool.Key {
+	k := pool.Key{Era: want, Principal: p, Profile: profile}
 	if e.isolation == config.IsolationShared {
 		k.Principal = ""
 	}
 	return k
+}
+
+// exclusive reports whether a legacy session gets a link of its own. Isolation by request exists for modern clients only:
+// what a session says has to reach one process (translation 14.2).
+func (e *endpoint) exclusive() bool {
+	return e.isolation != config.IsolationShared && e.isolation != config.IsolationPrincipal
 }
 
 // OpenSession implements front.Endpoint.
@@ -46,31 +93,34 @@ func (e *endpoint) OpenSession(ctx context.Context, p bridge.Principal, o era.Op
 	if err := e.sessions.Reserve(); err != nil {
 		return nil, nil, err
 	}
-	exclusive := e.isolation != config.IsolationShared && e.isolation != config.IsolationPrincipal
-	link, err := e.sessionLink(p, o, params, exclusive)
+	params = legacyVersion(o, params)
+	link, err := e.sessionLink(p, o.Capabilities, params, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := e.sessions.New(p, link, exclusive)
+	s := e.sessions.New(p, link, e.exclusive())
 	link.Attach(s)
 	conn, err := link.Conn(ctx)
 	if err != nil {
 		e.leave(s)
 		return nil, nil, err
 	}
-	version, result := e.hello(conn.Facts(), o, exclusive)
-	if err := e.sessions.Add(s, session.Hello{Version: version, ClientInfo: o.ClientInfo, Capabilities: o.Capabilities}); err != nil {
+	version, result := e.hello(conn.Facts(), o.Requested)
+	h := session.Hello{Version: version, ClientInfo: o.ClientInfo, Capabilities: o.Capabilities, Params: params,
+		Server: session.Digest(conn.Facts().Capabilities())}
+	if err := e.sessions.Add(s, h); err != nil {
 		e.leave(s)
 		return nil, nil, err
 	}
 	return s, result, nil
 }
 
-func (e *endpoint) sessionLink(p bridge.Principal, o era.Opening, params []byte, exclusive bool) (*bridge.Link, *bridge.Error) {
-	if exclusive {
-		return e.pool.Exclusive(legacyVersion(o, params))
+func (e *endpoint) sessionLink(p bridge.Principal, capabilities, params []byte, reopened bool) (*bridge.Link, *bridge.Error) {
+	if e.exclusive() {
+		return e.pool.Exclusive(params, reopened)
 	}
-	return e.pool.Shared(e.key(mcp.Legacy, p), e.opening)
+	profile := era.ProfileOf(capabilities)
+	return e.pool.Shared(e.key(mcp.Legacy, p, profile), e.opening(profile))
 }
 
 // legacyVersion makes sure that a client which asks for a revision without handshake does not get one from a server that
@@ -87,34 +137,33 @@ func legacyVersion(o era.Opening, params []byte) []byte {
 
 // hello is the answer to a client's handshake: the server's own where the link is the session's, one made from what is
 // known of the server otherwise (translation 2.1, 2.3, VER-41).
-func (e *endpoint) hello(f *bridge.Facts, o era.Opening, exclusive bool) (mcp.Version, []byte) {
+func (e *endpoint) hello(f *bridge.Facts, requested string) (mcp.Version, []byte) {
 	if f.Era == mcp.Modern {
-		v, d := mcp.NegotiateLegacy(o.Requested), f.Discovery
+		v, d := mcp.NegotiateLegacy(requested), f.Discovery
 		d.Capabilities = era.WithoutChanges(d.Capabilities)
 		return v, d.InitializeResult(v, e.name)
 	}
-	if exclusive {
+	if e.exclusive() {
 		return f.Version, f.HelloRaw
 	}
-	v := mcp.NegotiateLegacy(o.Requested)
+	v := mcp.NegotiateLegacy(requested)
 	return v, f.Hello.InitializeResult(v, e.name)
 }
 
 // FindSession implements front.Endpoint.
-func (e *endpoint) FindSession(id string, p bridge.Principal) (front.Session, bool) {
+func (e *endpoint) FindSession(ctx context.Context, id string, p bridge.Principal) (front.Session, *bridge.Error) {
 	s := e.sessions.Find(id, p)
 	if s == nil {
-		return nil, false
+		var err *bridge.Error
+		if s, err = e.sessions.Reopen(ctx, id, p, e.reopen); s == nil {
+			return nil, err
+		}
 	}
-	return s, true
+	return s, nil
 }
 
 // EndSession implements front.Endpoint.
-func (e *endpoint) EndSession(s front.Session) {
-	if s, ok := s.(*session.Session); ok {
-		e.sessions.Remove(s)
-	}
-}
+func (e *endpoint) EndSession(id string, p bridge.Principal) bool { return e.sessions.Delete(id, p) }
 
 // leave takes a session that has ended off its link, and ends the link with it if it was the session's own.
 func (e *endpoint) leave(s *session.Session) {

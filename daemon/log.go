@@ -9,6 +9,7 @@ import (
 
 	"mcpbridge/bridge"
 	"mcpbridge/bridge/front"
+	"mcpbridge/bridge/mask"
 	"mcpbridge/procman"
 )
 
@@ -19,21 +20,25 @@ const noisy = 50
 type serverLogger struct {
 	log   zerolog.Logger
 	noise zerolog.Logger
+	mask  mask.Masker
 }
 
-func (d *Daemon) serverLog(name string) *serverLogger {
+func (d *Daemon) serverLog(name string, m mask.Masker) *serverLogger {
 	l := d.log.With().Str("server", name).Logger()
-	return &serverLogger{log: l, noise: l.Sample(&zerolog.BurstSampler{Burst: noisy, Period: time.Second})}
+	return &serverLogger{log: l, noise: l.Sample(&zerolog.BurstSampler{Burst: noisy, Period: time.Second}), mask: m}
 }
 
 // stderr takes a line a server wrote to its stderr, which is no evidence of failure (STD-07).
 func (s *serverLogger) stderr(line []byte) {
-	s.noise.Info().Str("stderr", strings.ToValidUTF8(string(line), "\uFFFD")).Send()
+	s.noise.Info().Str("stderr", s.mask.Text(strings.ToValidUTF8(string(line), "\uFFFD"))).Send()
 }
 
 // process takes an event of a server's supervisor.
 func (s *serverLogger) process(e procman.Event) {
 	ev := s.log.Info()
+	if e.Name == procman.EventClosed {
+		ev = s.log.Debug()
+	}
 	if e.Name == procman.EventCrashed || e.Name == procman.EventStartFailed || e.Err != nil {
 		ev = s.log.Warn()
 	}
@@ -41,7 +46,7 @@ func (s *serverLogger) process(e procman.Event) {
 		ev = ev.Int("pid", e.Pid)
 	}
 	if e.Exit != nil {
-		ev = ev.Str("exit", e.Exit.String())
+		ev = ev.Str("exit", s.mask.Text(e.Exit.String()))
 	}
 	if e.Delay > 0 {
 		ev = ev.Dur("retry_in_ms", e.Delay)
@@ -61,11 +66,11 @@ func (s *serverLogger) event(e bridge.Event) {
 	ev.Str("kind", string(e.Kind)).Str("detail", e.Detail).Err(e.Err).Send()
 }
 
-// record writes one line for each request that was answered.
-func (d *Daemon) record(r front.Record) {
-	ev := d.log.Debug()
+// request writes one line for a request that was answered.
+func (s *serverLogger) request(r front.Record) {
+	ev := s.log.Debug()
 	if r.Err != nil && r.Err.Code != 0 {
-		ev = d.log.Info().Str("error", r.Err.Message).Int("code", r.Err.Code)
+		ev = s.log.Info().Str("error", r.Err.Message).Int("code", r.Err.Code)
 		if cause := r.Err.Unwrap(); cause != nil {
 			ev = ev.AnErr("cause", cause)
 		}
@@ -73,7 +78,7 @@ func (d *Daemon) record(r front.Record) {
 	if !ev.Enabled() {
 		return
 	}
-	ev.Str("server", r.Server).Str("verb", r.Verb).Str("method", r.Method).Stringer("era", r.Era).Int("status", r.Status).
+	ev.Str("verb", r.Verb).Str("method", r.Method).Stringer("era", r.Era).Int("status", r.Status).
 		Bool("stream", r.Stream).Dur("ms", r.Took).Msg("request")
 }
 

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func TestPathsAreNotCleaned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.end()
-	h := d.routes()
+	var h http.Handler = d
 	for path, want := range map[string]int{
 		"/mcp": 405, "/servers/default/mcp": 405, "/healthz": 200, // PUT is nobody's verb
 		"//mcp": 404, "/x/../mcp": 404, "/mcp/": 404, "/servers//default/mcp": 404, "/servers/../mcp": 404, "/": 404,

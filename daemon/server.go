@@ -11,11 +11,13 @@ import (
 	"mcpbridge/bridge"
 	"mcpbridge/bridge/back"
 	"mcpbridge/bridge/era"
+	"mcpbridge/bridge/mask"
 	"mcpbridge/bridge/mcp"
 	"mcpbridge/bridge/pool"
 	"mcpbridge/bridge/session"
 	"mcpbridge/config"
 	"mcpbridge/procman"
+	"mcpbridge/telemetry"
 )
 
 // pipeSize is asked for on the pipes of children: large messages pass in fewer steps.
@@ -28,28 +30,42 @@ func trusted(*http.Request) (bridge.Principal, *bridge.Error) { return bridge.Lo
 // left behind.
 func mark() string { return "u" + strconv.Itoa(os.Getuid()) }
 
-// endpoint builds what belongs to one configured server.
-func (d *Daemon) endpoint(s *config.Server, budget *pool.Budget) *endpoint {
-	limits := bridge.Limits{Timeout: s.Timeout, Start: s.StartTimeout, Line: d.opt.Config.Limits.LineBytes}
-	log := d.serverLog(s.Name)
+// endpoint builds what belongs to one configured server. Nothing of it runs yet.
+func (d *Daemon) endpoint(s *config.Server, c *config.Config) *endpoint {
+	e := &endpoint{name: s.Name, path: s.Path(), cfg: s, isolation: s.Isolation, opening: d.opening, leaving: make(chan struct{}),
+		breaker: procman.NewBreaker(s.Restart.BreakerCount, s.Restart.BreakerWindow, s.Restart.Max)}
+	hide := mask.New(secrets(s))
+	e.log = d.serverLog(s.Name, hide)
+	if d.state.logs != "" {
+		e.file = telemetry.NewServerLog(d.state.logs, s.Name, c.Log.MaxMB, c.Log.Keep, hide)
+	}
+	stdio := d.stdio(e, s, c)
+	e.missing = func() error { return procman.Check(stdio.Spec) }
+	if err := e.missing(); err != nil { // it may appear before the first request does
+		e.log.log.Warn().Err(err).Msg("this server cannot be started as things are")
+	}
+	e.pool = pool.New(d.life, pool.Config{Name: s.Name, Max: s.MaxProcesses, Idle: s.IdleStop, Budget: d.budget, Wait: c.Limits.QueueWait,
+		Spare: spares(s, e.exclusive()), Keep: e.eager(),
+		Back: func() bridge.Back { return back.NewStdio(stdio) },
+		Link: bridge.LinkConfig{Name: s.Name, Limits: stdio.Limits, Events: e.log.event, Mirror: s.Mirror}})
+	e.sessions = session.NewStore(session.Config{Sessions: c.Limits.Sessions, Idle: c.Limits.SessionIdle, Life: c.Limits.SessionLife,
+		Ended: e.leave, Endpoint: s.Name, Sealer: d.state.ring.Box("session id"), Facts: d.state.facts})
+	return e
+}
+
+// stdio describes how the processes of a server are run.
+func (d *Daemon) stdio(e *endpoint, s *config.Server, c *config.Config) back.StdioConfig {
 	verdict := &back.Verdict{}
 	verdict.Pin(pinned(s.Protocol))
-	spec := procman.Spec{Name: s.Name, Command: s.Command, Args: s.Args, Dir: s.Cwd, Env: childEnv(s), Mark: mark(),
-		PipeSize: pipeSize, Stderr: log.stderr}
-	if err := procman.Check(spec); err != nil { // it may appear before the first request does
-		log.log.Warn().Err(err).Msg("this server cannot be started as things are")
+	return back.StdioConfig{
+		Spec: procman.Spec{Name: s.Name, Command: s.Command, Args: s.Args, Dir: s.Cwd, Env: childEnv(s), Mark: mark(),
+			PipeSize: pipeSize, Stderr: e.stderr},
+		Policy: procman.Policy{Initial: s.Restart.Initial, Max: s.Restart.Max, ResetAfter: s.Restart.ResetAfter,
+			Breaker: e.breaker},
+		Spawner: d.opt.Spawner,
+		Limits:  bridge.Limits{Timeout: s.Timeout, Start: s.StartTimeout, Line: c.Limits.LineBytes},
+		Verdict: verdict, Events: e.process, Secrets: secrets(s),
 	}
-	stdio := back.StdioConfig{
-		Spec:    spec,
-		Policy:  procman.Policy{Initial: s.Restart.Initial, Max: s.Restart.Max, ResetAfter: s.Restart.ResetAfter},
-		Spawner: d.opt.Spawner, Limits: limits, Verdict: verdict, Events: log.process, Secrets: secrets(s),
-	}
-	e := &endpoint{name: s.Name, isolation: s.Isolation, opening: d.opening()}
-	e.pool = pool.New(d.life, pool.Config{Name: s.Name, Max: s.MaxProcesses, Idle: s.IdleStop, Budget: budget,
-		Back: func() bridge.Back { return back.NewStdio(stdio) },
-		Link: bridge.LinkConfig{Name: s.Name, Limits: limits, Events: log.event, Mirror: s.Mirror}})
-	e.sessions = session.NewStore(session.Config{Sessions: d.opt.Config.Limits.Sessions, Ended: e.leave})
-	return e
 }
 
 func pinned(protocol string) mcp.Era {
@@ -62,11 +78,10 @@ func pinned(protocol string) mcp.Era {
 	return mcp.EraUnknown
 }
 
-// opening is the handshake of links that several clients share. It declares no client feature, since none can be carried
-// on them.
-func (d *Daemon) opening() []byte {
+// opening is the handshake of links that several clients share. It declares what all of them can do.
+func (d *Daemon) opening(p era.Profile) []byte {
 	self, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": d.opt.Version})
-	return era.InitializeParams(mcp.LatestLegacy, nil, self)
+	return era.InitializeParams(mcp.LatestLegacy, p.Capabilities(), self)
 }
 
 // childEnv is the whole environment of a server: a documented base set, or all of the bridge's save its own settings, and
