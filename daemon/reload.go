@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,7 +46,7 @@ func (d *Daemon) Reload(context.Context) (admin.Reloaded, error) {
 	d.reload.last.Store(&reloaded{time.Now(), err})
 	if err != nil {
 		d.log.Error().Err(err).Msg("configuration is not reloaded; everything goes on as before")
-		return admin.Reloaded{}, err
+		return admin.Reloaded{}, fmt.Errorf("%w: %w", admin.ErrConfig, err)
 	}
 	return d.swap(c), nil
 }

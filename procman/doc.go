@@ -18,18 +18,37 @@
 //
 // # States of a supervisor
 //
-//	       Start            spawned
-//	Idle ---------> Starting -------> Running --------> Stopping
-//	 ^                  |              |   |   Halt,      |   |
-//	 |                  | failed       |   |   Close      |   | ladder done
-//	 |                  v     crashed  |   |              |   | after Close
-//	 +------------- Backoff <----------+   |              |   v
-//	 | time is up, Halt, Forgive           |              | Closed
-//	 +-------------------------------------+              |
-//	 |                           ended, forgiven          |
-//	 +----------------------------------------------------+
-//	                                ladder done after Halt
+//	       Start            spawned          Halt, Close, Reject
+//	Idle ---------> Starting -------> Running ------------------> Stopping
+//	^ ^                |               |   |                       |  |  |
+//	| |                | failed        |   | ended, forgiven       |  |  |
+//	| |                v      crashed  |   |                       |  |  |
+//	| +------------ Backoff <----------+   |                       |  |  |
+//	|   time is up,    ^                   |                       |  |  |
+//	|   Halt, Forgive  |                   |  ladder done,         |  |  |
+//	|                  +-------------------|-----------------------+  |  |
+//	|                                      |  after Reject            |  |
+//	+--------------------------------------+--------------------------+  |
+//	                               ladder done, after Halt               |
+//	                                                   after Close       v
+//	                                                                  Closed
 //
 // Close leads from Idle and Backoff to Closed at once, and from Starting once the spawn has failed; a spawn that
 // succeeds goes through Running and Stopping.
+//
+// # States of a breaker
+//
+// The supervisors of one server share a [Breaker]. It counts processes that did not come up: the spawn failed, or the
+// process ended or was rejected before [Supervisor.Healthy] was called for it. What happens after that is counted by each
+// supervisor for itself, in a breaker of its own with the same limits.
+//
+//	        count failures within window          time is up
+//	closed ------------------------------> pause -----------> one start is let through
+//	 ^  ^                                   | ^                 |   |    ^        |
+//	 |  | Healthy of another process, Reset | |   it fails      |   |    +--------+
+//	 |  +-----------------------------------+ +-----------------+   |  stopped, forgiven:
+//	 |                                            Healthy           |  another one is
+//	 +--------------------------------------------------------------+
+//
+// During the pause, and while the one start is under way, a supervisor in Idle or Backoff reports [CrashLoop].
 package procman

@@ -69,6 +69,21 @@ func TestRejectTellsAtOnce(t *testing.T) {
 	})
 }
 
+// After one that had come up the next is to follow: who asks meanwhile waits for the ladder, however long.
+func TestRejectOfAHealthyProcessIsWaitedFor(t *testing.T) {
+	hard := func(n int) (procman.Process, error) {
+		return newFakeProc(n, map[string]time.Duration{"kill": 0}), nil
+	}
+	supervised(t, procman.Policy{Jitter: -1}, hard, func(t *testing.T, s *procman.Supervisor, sp *fakeSpawner, r *recorder) {
+		p := mustStart(t, s)
+		s.Healthy(p)
+		s.Reject(p, errRefused)
+		if next := mustStart(t, s); next == p || time.Since(p.begun) != 5*time.Second {
+			t.Errorf("the next one started after %v, want it behind the ladder", time.Since(p.begun))
+		}
+	})
+}
+
 // Rejected processes count for the breaker, with the reason.
 func TestRejectCounts(t *testing.T) {
 	housed(t, always, func(t *testing.T, h *house) {

@@ -144,14 +144,15 @@ func (s *Supervisor) restLocked(held *HeldError, changed <-chan struct{}, patien
 
 // heldLocked tells why no start may begin now, nil if one may, and what is closed when a breaker changes.
 func (s *Supervisor) heldLocked() (held *HeldError, changed <-chan struct{}) {
-	if s.st.state == Backoff || s.st.state == Stopping && s.st.rejected {
+	failing := s.st.state == Stopping && s.st.rejected && !s.st.healthy
+	if s.st.state == Backoff || failing {
 		held = &HeldError{Name: s.spec.Name, Since: s.st.since, Until: s.st.next, Err: s.st.lastErr}
 		if held.Err == nil {
 			held.Exit = s.st.lastExit
 		}
 	}
-	if s.st.state == Stopping && held == nil {
-		return nil, nil
+	if s.st.state == Stopping && !failing {
+		return nil, nil // a process that had come up will be followed by another one
 	}
 	for _, b := range []*Breaker{s.own, s.policy.Breaker} {
 		h := b.peek()

@@ -50,6 +50,29 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// A file that cannot be put aside grows to twice its size, then takes no more until it can be.
+func TestRenameFails(t *testing.T) {
+	s := storeOf(t, 2*lineSize, 2)
+	stuck := errors.New("somebody has it open")
+	s.rename = func(string, string) error { return stuck }
+	put(t, s, numbered(1, 4)...)
+	if err := s.write([]byte("line 5\n")); !errors.Is(err, stuck) {
+		t.Errorf("%v", err)
+	}
+	s.rename = os.Rename
+	put(t, s, "line 6")
+	var b bytes.Buffer
+	if err := s.tail(10, &b); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(append(numbered(1, 4), "line 6"), texts(t, b.String())); diff != "" {
+		t.Error(diff)
+	}
+	if got := filesIn(t, s.dir); !slices.Equal(got, []string{"one.log", "one.log.1"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 // A log goes on where the run before stopped, and leaves files alone that only look like its own.
 func TestSecondRun(t *testing.T) {
 	s := storeOf(t, lineSize, 2)

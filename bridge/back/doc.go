@@ -20,4 +20,10 @@
 // timeout at its first start, and kills those that exit on a request before initialize, for knowledge nobody uses.
 //
 // Consequence: a modern-only server sees one refused initialize, once an hour, if legacy clients use it.
+//
+// # What counts as a failed start
+//
+// A server that ends on the handshake, refuses it, does not answer it in time or closes its output has failed, and may not
+// be started again at once (procman, [procman.Breaker]); while it may not, Open says why within a second. An opening that
+// nobody wants any more, and the end of a process on the probe, count nothing (VER-24).
 package back

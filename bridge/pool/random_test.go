@@ -18,7 +18,7 @@ import (
 // Many at once, of all kinds, in two pools that share a budget, with spares, crashes, halts, slow ends: neither limit is
 // ever exceeded, everybody is answered within bounds, and no seat is lost.
 func TestNoOvershoot(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { storm(t, seed) })
 		})
@@ -46,10 +46,10 @@ func storm(t *testing.T, seed uint64) {
 	for _, p := range pools {
 		own.Go(func() { p.Run(ctx) })
 	}
-	for i := range 24 {
+	for i := range 20 {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
 		clients.Go(func() {
-			for range 40 {
+			for range 30 {
 				visit(t, pools[r.IntN(len(pools))], r)
 			}
 		})

@@ -82,12 +82,19 @@ func TestDefaults(t *testing.T) {
 			wantFull(t, got.err, "maxProcesses of the server: 8", "waited 10s")
 		})
 	})
-	t.Run("Budget, Waiting", func(t *testing.T) {
+	t.Run("Budget", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPool(t, &shop{}, pool.Config{Max: 100})
 			defer closePool(t, p)
-			links := opened(t, p, 64)
-			busy(t, links...)
+			busy(t, opened(t, p, 64)...)
+			wantFull(t, (<-opening(t, exclusive(t, p))).err, "limits.processes: 64")
+		})
+	})
+	t.Run("Waiting", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPool(t, &shop{}, pool.Config{Max: 1})
+			defer closePool(t, p)
+			busy(t, opened(t, p, 1)...)
 			var waiting []<-chan outcome
 			for range 64 {
 				waiting = append(waiting, opening(t, exclusive(t, p)))
@@ -97,7 +104,7 @@ func TestDefaults(t *testing.T) {
 				t.Errorf("%d wait", n)
 			}
 			got := <-opening(t, exclusive(t, p))
-			wantFull(t, got.err, "limits.processes: 64", "64 others wait")
+			wantFull(t, got.err, "maxProcesses of the server: 1", "64 others wait")
 			if got.took != 0 {
 				t.Errorf("one more than may wait waited %v", got.took)
 			}

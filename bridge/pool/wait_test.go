@@ -164,7 +164,7 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 
 // Who is released while it waits takes no seat that becomes free at the same moment.
 func TestReleaseInTheMomentOfTheGrant(t *testing.T) {
-	for range 200 {
+	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
 			budget := pool.NewBudget(1)
 			p := newPool(t, &shop{}, pool.Config{Budget: budget})

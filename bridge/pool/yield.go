@@ -6,14 +6,22 @@ import (
 	"time"
 )
 
-// makeRoom begins to end a process for a claim, unless enough are being ended for those who wait. It returns when to look
+// makeRoom begins to end processes for a claim, until enough are being ended for it and those before it. It returns when to look
 // again, if nothing happens before.
 func (b *Budget) makeRoom(c *claim) time.Duration {
-	later := c.t.pool.cfg.Yield // whoever begins to be used now can make room then
-	seated, enough := b.search(c)
-	if enough {
-		return later
+	seated := b.search(c)
+	offers, later := offersOf(seated, c.t.pool.cfg.Yield)
+	for _, t := range offers {
+		if !b.rest(c, t) {
+			break
+		}
 	}
+	return later
+}
+
+// offersOf returns those that have been unused for long enough, the longest first, and when the next of the others may be. One that
+// begins to be used now, or to run, is one of them after later at the earliest.
+func offersOf(seated []*tenant, later time.Duration) ([]*tenant, time.Duration) {
 	type offer struct {
 		t     *tenant
 		since time.Time
@@ -21,10 +29,9 @@ func (b *Budget) makeRoom(c *claim) time.Duration {
 	var offers []offer
 	now := time.Now()
 	for _, t := range seated {
-		u, yield := t.use(), t.pool.cfg.Yield
-		left := yield
+		u, left := t.use(), t.pool.cfg.Yield
 		if !u.Busy() {
-			left = u.Since.Add(yield).Sub(now)
+			left -= now.Sub(u.Since)
 		}
 		if left > 0 {
 			later = min(later, left)
@@ -33,41 +40,42 @@ func (b *Budget) makeRoom(c *claim) time.Duration {
 		offers = append(offers, offer{t, u.Since})
 	}
 	slices.SortFunc(offers, func(x, y offer) int { return x.since.Compare(y.since) })
-	for _, o := range offers {
-		if b.rest(o.t) {
-			break
-		}
+	list := make([]*tenant, len(offers))
+	for i, o := range offers {
+		list[i] = o.t
 	}
-	return later
+	return list, later
 }
 
-// search returns the links whose processes could make room for a claim, unless enough seats are on their way out. A spare
-// is ended here, since nobody needs to be asked.
-func (b *Budget) search(c *claim) (seated []*tenant, enough bool) {
+// search returns the links whose processes could make room for a claim, none if enough seats are on their way out. Spares are
+// ended here, since nobody needs to be asked.
+func (b *Budget) search(c *claim) (seated []*tenant) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	own := c.t.pool.seats.used >= c.t.pool.cfg.Max // only its own server's processes help
-	if b.coveredLocked(c, own) {
-		return nil, true
-	}
+	own := c.ownLocked()
 	for _, p := range b.pools {
-		if n := len(p.seats.spares); n > 0 && (!own || p == c.t.pool) {
-			p.seats.spares[n-1].yieldLocked() // the youngest: it hides the least
-			return nil, true
+		for !b.coveredLocked(c) && len(p.seats.spares) > 0 && (!own || p == c.t.pool) {
+			p.seats.spares[len(p.seats.spares)-1].yieldLocked() // the youngest: it hides the least
 		}
+	}
+	if b.coveredLocked(c) {
+		return nil
 	}
 	for t := range b.seated {
 		if t.restableLocked() && (!own || t.pool == c.t.pool) {
 			seated = append(seated, t)
 		}
 	}
-	return seated, false
+	return seated
 }
+
+// ownLocked reports whether only an end of its own server's processes helps a claim.
+func (c *claim) ownLocked() bool { return c.t.pool.seats.used >= c.t.pool.cfg.Max }
 
 // coveredLocked reports whether a claim and those before it that wait for the same need no further seat. A claim that has been
 // settled needs none.
-func (b *Budget) coveredLocked(c *claim, own bool) bool {
-	leaving, ahead := b.leaving, 0
+func (b *Budget) coveredLocked(c *claim) bool {
+	own, leaving, ahead := c.ownLocked(), b.leaving, 0
 	if own {
 		leaving = c.t.pool.seats.leaving
 	}
@@ -88,18 +96,21 @@ func (t *tenant) restableLocked() bool {
 	return t.taken && t.life != nil && !t.opening && t.halting == 0 && t.yielding == nil && !t.ending
 }
 
-// rest begins to end the process of a link that nobody has used for a while.
-func (b *Budget) rest(t *tenant) bool {
+// rest begins to end the process of a link that nobody has used for a while, and reports whether the claim may need more.
+func (b *Budget) rest(c *claim, t *tenant) (more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !t.restableLocked() {
+	if b.coveredLocked(c) {
 		return false
+	}
+	if !t.restableLocked() {
+		return true
 	}
 	t.yielding = make(chan struct{})
 	b.leaveLocked(&t.place)
 	l := t.life
 	t.pool.wg.Go(func() { t.yield(l) })
-	return true
+	return !b.coveredLocked(c)
 }
 
 // yield ends the process. Openings of the link wait meanwhile, so that they cannot mistake their new process for the old one,

@@ -73,6 +73,7 @@ func (st *Store) sweep(now time.Time) {
 	var over []*Session
 	for _, s := range st.live() {
 		s.trim(now)
+		s.idle(now) // one that is in use is in use until now, for whoever reads its fact
 		if s.over(now) {
 			over = append(over, s)
 		}

@@ -15,11 +15,11 @@ import (
 
 // Ids are visible ASCII, of 128 random bits or more, and never the same (HTTP-L-18, SEC-02).
 func TestIDs(t *testing.T) {
-	st := session.NewStore(session.Config{})
+	st := session.NewStore(session.Config{Sessions: 2000})
 	fit := regexp.MustCompile(`^[A-Za-z0-9_-]{22,}$`) // 22 of 64 letters are 132 bits
 	seen := map[string]bool{}
 	for range 1000 {
-		id := st.New(bridge.Local, nil, false).ID()
+		id := add(t, st, bridge.Local).ID()
 		if !fit.MatchString(id) || seen[id] {
 			t.Fatalf("id %q", id)
 		}
@@ -27,11 +27,11 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// A session exists for its principal alone, from Add to Remove (HTTP-L-21, HTTP-L-29).
+// A session exists for its principal alone, from Add to Delete (HTTP-L-21, HTTP-L-29).
 func TestFind(t *testing.T) {
 	st := session.NewStore(session.Config{})
 	early := st.New("alice", nil, false)
-	if st.Find(early.ID(), "alice") != nil {
+	if early.ID() != "" || st.Find(early.ID(), "alice") != nil || st.Len() != 0 {
 		t.Error("found before its handshake")
 	}
 	s := add(t, st, "alice")
@@ -47,7 +47,9 @@ func TestFind(t *testing.T) {
 			t.Errorf("find %q for %q: %v", tc.id, tc.who, got != nil)
 		}
 	}
-	st.Remove(s)
+	if st.Delete(s.ID(), "bob") || !st.Delete(s.ID(), "alice") {
+		t.Error("deleted by another, or not by its own")
+	}
 	if st.Find(s.ID(), "alice") != nil || st.Len() != 0 {
 		t.Error("found after its end")
 	}
@@ -90,7 +92,7 @@ func TestSessionLimit(t *testing.T) {
 					t.Fatalf("one too many: %+v", err)
 				}
 			}
-			st.Remove(last)
+			st.Delete(last.ID(), bridge.Local)
 			add(t, st, bridge.Local)
 		})
 	}
@@ -140,12 +142,14 @@ func TestEndedOnce(t *testing.T) {
 	st := session.NewStore(session.Config{Ended: e.add})
 	a, b := add(t, st, bridge.Local), add(t, st, bridge.Local)
 	never := st.New(bridge.Local, nil, false)
-	st.Remove(a)
-	st.Remove(a)
-	st.Remove(never)
+	if !st.Delete(a.ID(), bridge.Local) || st.Delete(a.ID(), bridge.Local) || st.Delete(never.ID(), bridge.Local) {
+		t.Error("Delete says other than what is there")
+	}
 	st.Close()
 	st.Close()
-	st.Remove(b)
+	if st.Delete(b.ID(), bridge.Local) {
+		t.Error("deleted after the store was closed")
+	}
 	if e.of(a) != 1 || e.of(b) != 1 || e.of(never) != 0 {
 		t.Errorf("reported %d and %d times, and %d times one that never was", e.of(a), e.of(b), e.of(never))
 	}
@@ -280,7 +284,7 @@ func TestEndOfSession(t *testing.T) {
 	s.Detach(left)
 	left.Notify(text("1"), "")
 	id := left.ID
-	st.Remove(s)
+	st.Delete(s.ID(), bridge.Local)
 	if !over(own) || !left.Over() {
 		t.Error("a stream of the session is open")
 	}

@@ -353,6 +353,20 @@ func TestStatusOnTerminal(t *testing.T) {
 	}
 }
 
+// A bridge that serves nothing has no table.
+func TestStatusOfNothing(t *testing.T) {
+	var out strings.Builder
+	b := admin.Bridge{Version: "devel", Pid: 1, Listening: []string{"127.0.0.1:1"}, Sessions: 1, ProcessLimit: 64,
+		LastReload: &admin.ReloadOutcome{OK: true}}
+	if err := showStatus(false, false)(&out, admin.Status{Bridge: b}); err != nil {
+		t.Fatal(err)
+	}
+	want := "mcpbridge devel, pid 1, up 0s, 1 session, 0 of 64 processes, -\nlistening on 127.0.0.1:1\nno servers\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 func TestSpan(t *testing.T) {
 	for d, want := range map[time.Duration]string{-time.Second: "0s", 0: "0s", 59*time.Second + 999*time.Millisecond: "59s", time.Minute: "1m00s", time.Hour - time.Second: "59m59s",
 		time.Hour: "1h00m", 24*time.Hour - time.Second: "23h59m", 24 * time.Hour: "1d00h", 50 * time.Hour: "2d02h", 1000 * 24 * time.Hour: "1000d00h"} {

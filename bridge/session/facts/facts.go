@@ -141,7 +141,7 @@ func (db *DB) Close() error {
 		close(db.stop)
 	})
 	<-db.done
-	err := db.bolt.Close()
+	err := guard(db.bolt.Close)
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return errors.Join(db.failed, err)
