@@ -191,6 +191,7 @@ func (l *Link) open(op *opening) {
 	l.opened++
 	l.wg.Go(func() { <-c.Done() })
 	if op.err = c.Err(); op.err != nil { // it ended behind its handshake: nothing of anybody's was sent
+		l.reviveLocked()
 		return
 	}
 	l.conn, op.conn = c, c
@@ -209,10 +210,10 @@ func (t startTimeout) Error() string {
 // Closed forgets a connection that ended; the next message opens another.
 func (l *Link) Closed(c *Conn, err error) {
 	l.mu.Lock()
-	if l.conn == c {
+	if l.conn == c { // else Rest has ended it, because nobody needs it
 		l.conn = nil
+		l.reviveLocked()
 	}
-	l.reviveLocked()
 	sessions := slices.Clone(l.sessions)
 	l.mu.Unlock()
 	for _, s := range sessions {

@@ -43,6 +43,8 @@ type Options struct {
 	Load func() (*config.Config, error)
 	// File is the configuration file, watched for changes; "" for none.
 	File string
+	// Loaded is the Fingerprint of the file when Config was read from it.
+	Loaded string
 	// StateDir is where keys, session facts and the logs of servers are kept. "" keeps nothing: sessions then end with the bridge.
 	StateDir string
 	// Control is the path of the control socket, "" for none.
@@ -83,6 +85,7 @@ type Daemon struct {
 	reload struct {
 		sync.Mutex // one at a time; also held while the daemon begins to stop
 		stopped    bool
+		seen       string // fingerprint of what was loaded last, whether or not it was good
 		last       atomic.Pointer[reloaded]
 	}
 }
@@ -102,6 +105,7 @@ func New(opt Options) (*Daemon, error) {
 		return nil, err
 	}
 	d.life, d.end = context.WithCancel(context.Background())
+	d.reload.seen = opt.Loaded
 	d.table.Store(d.build(opt.Config, nil, nil))
 	return d, nil
 }

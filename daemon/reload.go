@@ -42,6 +42,7 @@ func (d *Daemon) Reload(context.Context) (admin.Reloaded, error) {
 	if d.reload.stopped {
 		return admin.Reloaded{}, errors.New("the bridge is stopping")
 	}
+	d.reload.seen = Fingerprint(d.opt.File) // first: a change that comes between is seen later
 	c, err := d.opt.Load()
 	d.reload.last.Store(&reloaded{time.Now(), err})
 	if err != nil {
@@ -112,35 +113,45 @@ func (d *Daemon) watch(ctx context.Context) {
 	d.follow(ctx, w)
 }
 
-// follow reloads whenever the content of the file has changed and been left alone for a moment.
+// follow reloads whenever the content of the file is another than what was loaded last, and has been left alone for a moment. What
+// else happens in the folder makes it look too, since the file may be a link, but does not put that off.
 func (d *Daemon) follow(ctx context.Context, w *fsnotify.Watcher) {
-	seen := fingerprint(d.opt.File)
-	quiet := time.NewTimer(0)
+	quiet := time.NewTimer(settle) // it may have changed before it was watched
 	defer quiet.Stop()
+	armed := true
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case _, ok := <-w.Events:
+		case ev, ok := <-w.Events:
 			if !ok {
 				return
 			}
-			quiet.Reset(settle)
+			if own := filepath.Base(ev.Name) == filepath.Base(d.opt.File); own || !armed {
+				quiet.Reset(settle)
+				armed = true
+			}
 		case err := <-w.Errors:
 			d.log.Warn().Err(err).Msg("watching the configuration file")
 		case <-quiet.C:
-			now := fingerprint(d.opt.File)
-			if now == "" || now == seen {
-				continue
+			armed = false
+			if d.changed() {
+				_, _ = d.Reload(ctx) // it has said what is wrong
 			}
-			seen = now
-			_, _ = d.Reload(ctx) // it has said what is wrong
 		}
 	}
 }
 
-// fingerprint tells the contents of a file apart, "" if it cannot be read: between two steps of an editor it may be away.
-func fingerprint(path string) string {
+// changed reports whether the file holds something else than what was loaded last.
+func (d *Daemon) changed() bool {
+	now := Fingerprint(d.opt.File)
+	d.reload.Lock()
+	defer d.reload.Unlock()
+	return now != "" && now != d.reload.seen
+}
+
+// Fingerprint tells the contents of a file apart, "" if it cannot be read: between two steps of an editor it may be away.
+func Fingerprint(path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return ""

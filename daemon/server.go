@@ -44,6 +44,9 @@ func (d *Daemon) endpoint(s *config.Server, c *config.Config) *endpoint {
 	if err := e.missing(); err != nil { // it may appear before the first request does
 		e.log.log.Warn().Err(err).Msg("this server cannot be started as things are")
 	}
+	if e.eager() && e.exclusive() && s.MaxProcesses == 1 {
+		e.log.log.Warn().Msg("lazy: false has no effect: the only process this server may have is kept for the first client; raise maxProcesses, or set isolation to principal or shared")
+	}
 	e.pool = pool.New(d.life, pool.Config{Name: s.Name, Max: s.MaxProcesses, Idle: s.IdleStop, Budget: d.budget, Wait: c.Limits.QueueWait,
 		Spare: spares(s, e.exclusive()), Keep: e.eager(),
 		Back: func() bridge.Back { return back.NewStdio(stdio) },

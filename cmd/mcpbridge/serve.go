@@ -64,6 +64,8 @@ func newServeCommand(g *globals) *cobra.Command {
 }
 
 func serve(cmd *cobra.Command, g *globals, f serveFlags, argv []string) error {
+	file := servedFile(g, argv)
+	loaded := daemon.Fingerprint(file)
 	cfg, err := serveConfig(cmd, g, f, argv)
 	if err != nil {
 		return err
@@ -79,7 +81,8 @@ func serve(cmd *cobra.Command, g *globals, f serveFlags, argv []string) error {
 	defer closeLog()
 	opt := daemon.Options{Config: cfg, Log: log, Version: buildVersion(), StateDir: state, Control: control,
 		Ready: func(a daemon.Address) { announce(cmd.ErrOrStderr(), g.json, a) }}
-	if opt.File = servedFile(g, argv); opt.File != "" {
+	if file != "" {
+		opt.File, opt.Loaded = file, loaded
 		opt.Load = func() (*config.Config, error) { return serveConfig(cmd, g, f, argv) }
 	}
 	d, err := daemon.New(opt)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -17,6 +18,8 @@ const (
 	// MaxRecords is how many sessions a file has records of. Beyond, a tenth of them is forgotten, those first whose life ends
 	// first: of these a deleted session could be opened again, others lose their level and subscriptions.
 	MaxRecords = 200_000
+	// MaxFile is how large the file may grow in bytes. Beyond, a tenth of the records is forgotten in the same way.
+	MaxFile = 256 << 20
 	// MaxPending is how many bytes of records may wait for the disk. Beyond, records are not kept, and Bury fails.
 	MaxPending = 16 << 20
 
@@ -26,6 +29,7 @@ const (
 
 var (
 	errClosed = errors.New("cannot keep fact: the file is closed")
+	errBroken = errors.New("the file contradicts itself; a fresh one is begun when the bridge is started again")
 	errFull   = fmt.Errorf("cannot keep fact: %d bytes wait for the disk already", MaxPending)
 )
 
@@ -35,8 +39,9 @@ type uid = [16]byte
 // found in memory. One lock guards what waits.
 type DB struct {
 	bolt    *bbolt.DB
-	max     int // records
-	records int // of the writing goroutine
+	broken  atomic.Bool // bolt is not to be touched any more
+	max     int         // records
+	records int         // of the writing goroutine
 
 	wake chan struct{} // has an element when there is something to write
 	stop chan struct{}
@@ -89,7 +94,7 @@ func (db *DB) Load(id uid) (f session.Fact, ok bool) {
 	closed := db.closed
 	db.mu.Unlock()
 	if rec == nil && !closed {
-		_ = guard(func() error {
+		_ = db.use(func() error {
 			return db.bolt.View(func(tx *bbolt.Tx) error {
 				f, ok = decode(tx.Bucket(bucket).Get(id[:]))
 				return nil
@@ -141,7 +146,7 @@ func (db *DB) Close() error {
 		close(db.stop)
 	})
 	<-db.done
-	err := guard(db.bolt.Close)
+	err := db.use(db.bolt.Close)
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return errors.Join(db.failed, err)

@@ -47,7 +47,7 @@ func (e *brokenError) Error() string { return e.cause.Error() }
 func open(path string) (*DB, error) {
 	var b *bbolt.DB
 	err := guard(func() (err error) {
-		b, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType, NoStatistics: true})
+		b, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, MaxSize: MaxFile, FreelistType: bbolt.FreelistMapType, NoStatistics: true})
 		return err
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func open(path string) (*DB, error) {
 	_ = os.Chmod(path, 0o600) // it may have been copied from elsewhere
 	db := &DB{bolt: b, max: MaxRecords, next: newBatch(), wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	if err := db.sweep(time.Now()); err != nil {
-		_ = guard(b.Close)
+		_ = db.use(b.Close)
 		return nil, openError(path, err)
 	}
 	return db, nil
@@ -72,6 +72,19 @@ func guard(f func() error) (err error) {
 		}
 	}()
 	return f()
+}
+
+// use works with the file, unless it has turned out to be broken: after a panic bbolt holds its locks for ever, and its descriptor
+// stays open until the program ends. What is kept from then on is kept in memory.
+func (db *DB) use(f func() error) error {
+	if db.broken.Load() {
+		return errBroken
+	}
+	err := guard(f)
+	if _, ok := errors.AsType[*brokenError](err); ok {
+		db.broken.Store(true)
+	}
+	return err
 }
 
 func openError(path string, err error) error {

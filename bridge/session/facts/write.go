@@ -2,12 +2,14 @@ package facts
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // run owns the writing, until Close.
@@ -45,6 +47,9 @@ func (db *DB) write() error {
 	db.mu.Unlock()
 	if len(b.records) > 0 {
 		b.err = db.update(b)
+	}
+	if errors.Is(b.err, berrors.ErrMaxSizeReached) {
+		b.err = errors.Join(db.shrink(), db.update(b))
 	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -99,8 +104,22 @@ func (db *DB) update(b *batch) error {
 	return nil
 }
 
+// shrink forgets a tenth of the records, whose room others can take.
+func (db *DB) shrink() error {
+	removed := 0
+	err := db.change(func(tx *bbolt.Tx) (err error) {
+		removed, err = forget(tx.Bucket(bucket), max(db.records/10, 1))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("cannot make room for session facts: %w", err)
+	}
+	db.records -= removed
+	return nil
+}
+
 func (db *DB) change(f func(*bbolt.Tx) error) error {
-	return guard(func() error { return db.bolt.Update(f) })
+	return db.use(func() error { return db.bolt.Update(f) })
 }
 
 // forget removes n records, those first whose life ends first.

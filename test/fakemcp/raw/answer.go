@@ -32,6 +32,7 @@ type replier interface {
 type answerer struct {
 	dual bool
 	seen *os.File // nil: do not record
+	deaf bool     // stdin was closed on demand
 
 	mu   sync.Mutex
 	blob []byte // the last blob as a JSON string, kept because it is asked for again
@@ -97,6 +98,9 @@ func (a *answerer) call(r request, out replier) {
 		sleep(r, out)
 	case "crash":
 		os.Exit(3)
+	case "deaf":
+		a.deaf = true
+		out.reply(r.id, textResult([]byte(`"deaf"`), r.modern), false, true)
 	default:
 		out.reply(r.id, []byte(unknownTool), true, true)
 	}

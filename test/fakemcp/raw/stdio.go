@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// serveStdio answers line by line until stdin ends. It writes when nothing more
-// is waiting to be read, so that a burst costs one write.
+// serveStdio answers line by line until stdin ends, or is closed on demand. It writes
+// when nothing more is waiting to be read, so that a burst costs one write.
 func serveStdio(a *answerer, out *output) {
 	in := bufio.NewReaderSize(os.Stdin, 256<<10)
 	var big []byte
@@ -19,6 +19,11 @@ func serveStdio(a *answerer, out *output) {
 		}
 		out.setBusy(true)
 		a.handle(line, out)
+		if a.deaf {
+			out.flush()
+			os.Stdin.Close()
+			return
+		}
 		if in.Buffered() == 0 {
 			out.setBusy(false)
 			out.flush()

@@ -37,7 +37,7 @@ func (s *Shop) House(t testing.TB, members string) *House {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	h := &House{Dir: dir, Addr: addr, Config: filepath.Join(dir, "mcp.json"), bridge: s.Bridge(t)}
-	h.env = append(os.Environ(), "XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR="+dir, "GORACE=halt_on_error=0")
+	h.env = append(os.Environ(), "XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_RUNTIME_DIR="+dir, "GORACE=halt_on_error=0 atexit_sleep_ms=0")
 	h.Write(t, members)
 	return h
 }
