@@ -16,6 +16,10 @@ import (
 // noisy is how many lines a second one server may add to the log for each kind of noise.
 const noisy = 50
 
+// maxLogged is how many bytes of a line of stderr the bridge's own log shows. It is less than a piece of an overlong line, so that
+// a secret of up to the same length that lies across the end of the piece does not show.
+const maxLogged = procman.MaxStderrLine / 2
+
 // serverLogger turns what happens around one server into log lines.
 type serverLogger struct {
 	log   zerolog.Logger
@@ -29,8 +33,12 @@ func (d *Daemon) serverLog(name string, m mask.Masker) *serverLogger {
 }
 
 // stderr takes a line a server wrote to its stderr, which is no evidence of failure (STD-07).
-func (s *serverLogger) stderr(line []byte) {
-	s.noise.Info().Str("stderr", s.mask.Text(strings.ToValidUTF8(string(line), "\uFFFD"))).Send()
+func (s *serverLogger) stderr(pid int, line []byte) {
+	text := s.mask.Text(strings.ToValidUTF8(string(line), "\uFFFD"))
+	if len(text) > maxLogged {
+		text = strings.ToValidUTF8(text[:maxLogged], "") + "..."
+	}
+	s.noise.Info().Int("pid", pid).Str("stderr", text).Send()
 }
 
 // process takes an event of a server's supervisor.

@@ -49,7 +49,7 @@ func (d *Daemon) endpoint(s *config.Server, c *config.Config) *endpoint {
 	}
 	e.pool = pool.New(d.life, pool.Config{Name: s.Name, Max: s.MaxProcesses, Idle: s.IdleStop, Budget: d.budget, Wait: c.Limits.QueueWait,
 		Spare: spares(s, e.exclusive()), Keep: e.eager(),
-		Back: func() bridge.Back { return back.NewStdio(stdio) },
+		Back: func() bridge.Back { return back.NewStdio(e.heard(stdio)) },
 		Link: bridge.LinkConfig{Name: s.Name, Limits: stdio.Limits, Events: e.log.event, Mirror: s.Mirror}})
 	e.sessions = session.NewStore(session.Config{Sessions: c.Limits.Sessions, Idle: c.Limits.SessionIdle, Life: c.Limits.SessionLife,
 		Ended: e.leave, Endpoint: s.Name, Sealer: d.state.ring.Box("session id"), Facts: d.state.facts})
@@ -62,7 +62,7 @@ func (d *Daemon) stdio(e *endpoint, s *config.Server, c *config.Config) back.Std
 	verdict.Pin(pinned(s.Protocol))
 	return back.StdioConfig{
 		Spec: procman.Spec{Name: s.Name, Command: s.Command, Args: s.Args, Dir: s.Cwd, Env: childEnv(s), Mark: mark(),
-			PipeSize: pipeSize, Stderr: e.stderr},
+			PipeSize: pipeSize},
 		Policy: procman.Policy{Initial: s.Restart.Initial, Max: s.Restart.Max, ResetAfter: s.Restart.ResetAfter,
 			Breaker: e.breaker},
 		Spawner: d.opt.Spawner,

@@ -5,16 +5,24 @@ import (
 	"strconv"
 	"time"
 
+	"mcpbridge/bridge/back"
 	"mcpbridge/bridge/front"
 	"mcpbridge/procman"
 )
 
-// stderr takes a line one of the server's processes wrote to its stderr.
-func (e *endpoint) stderr(line []byte) {
-	e.log.stderr(line)
-	if e.file != nil {
-		e.file.Line("", line)
+// heard has what a back's processes write to their stderr taken down.
+func (e *endpoint) heard(c back.StdioConfig) back.StdioConfig {
+	long := false
+	c.Spec.Stderr = func(pid int, line []byte) {
+		if e.file != nil {
+			e.file.Line(strconv.Itoa(pid), line)
+		}
+		if !long { // of an overlong line the bridge's own log has the beginning: a secret might lie across a cut
+			e.log.stderr(pid, line)
+		}
+		long = len(line) == procman.MaxStderrLine
 	}
+	return c
 }
 
 // process takes an event of one of the server's supervisors.

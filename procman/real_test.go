@@ -119,7 +119,7 @@ func TestStderrLines(t *testing.T) {
 	var mu sync.Mutex
 	var lines []string
 	spec := roleSpec("lines", "")
-	spec.Stderr = func(line []byte) {
+	spec.Stderr = func(_ int, line []byte) {
 		mu.Lock()
 		defer mu.Unlock()
 		lines = append(lines, string(line))

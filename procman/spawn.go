@@ -60,9 +60,17 @@ func (o *osSpawner) Spawn(spec Spec) (Process, error) {
 	o.own(h.pid, true)
 	o.guard.add(h.pid, marker)
 	c := newChild(spec, h, ours, started)
-	go c.drain(ours.err, spec.Stderr)
+	go c.drain(ours.err, spec.lines(h.pid))
 	go c.wait(ours.err, o)
 	return c, nil
+}
+
+// lines is who takes the lines of stderr of a process, nil for nobody.
+func (s Spec) lines(pid int) func([]byte) {
+	if s.Stderr == nil {
+		return nil
+	}
+	return func(line []byte) { s.Stderr(pid, line) }
 }
 
 // argv is what the child sees as its arguments.

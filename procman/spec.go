@@ -30,9 +30,10 @@ type Spec struct {
 	// Mark identifies this installation in the environment of the child and its descendants, see [Sweep]. With "" there
 	// is no marker, and descendants that leave the process group are not found.
 	Mark string
-	// Stderr is called for each line of stderr, without its end and cut at [MaxStderrLine] bytes, from one goroutine. The
+	// Stderr is called for each line of stderr, without its end and cut at [MaxStderrLine] bytes, from one goroutine for each
+	// process, whose number is pid: a piece of that length is continued by the next one of the same process. The
 	// slice is valid during the call only. It must not block: the child waits for it. It may be nil.
-	Stderr func(line []byte)
+	Stderr func(pid int, line []byte)
 	// PipeSize is the capacity in bytes asked for on Linux for the pipes of stdin and stdout; 0 leaves it. A refusal is
 	// ignored.
 	PipeSize int
