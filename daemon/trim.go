@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
@@ -9,7 +10,7 @@ import (
 
 const (
 	// calm is how long nothing may have been asked before memory is given back.
-	calm = time.Second
+	calm = 500 * time.Millisecond
 	// litter is how much must have been allocated since the last time for that to be worth a collection.
 	litter = 1 << 20
 )
@@ -38,6 +39,7 @@ func (t *trimmer) check(n int64) {
 	}
 	if total := allocated(); total-t.freed >= litter {
 		t.freed = total
+		runtime.GC() // what pools hold goes with the second collection
 		debug.FreeOSMemory()
 	}
 	t.armed.Store(false)

@@ -298,6 +298,30 @@ func TestShelve(t *testing.T) {
 	}
 }
 
+// Of several the one goes that has been idle longest and is not in use.
+func TestShelveOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := sealing(t, newKept())
+		cfg.Sessions = 4
+		st := session.NewStore(cfg)
+		var list []*session.Session
+		for range cfg.Sessions {
+			list = append(list, shake(t, st, "alice"))
+			time.Sleep(time.Second)
+		}
+		list[0].Stand()
+		list[1].Enter()
+		list[1].Leave() // used last of all
+		time.Sleep(time.Hour / 4)
+		for _, want := range []*session.Session{list[2], list[3], list[1]} {
+			shake(t, st, "bob")
+			if st.Find(want.ID(), "alice") != nil || st.Len() != 4 {
+				t.Fatal("another was shelved")
+			}
+		}
+	})
+}
+
 // What is in use, has a random id or must not be shelved is not.
 func TestShelveSpares(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -19,7 +19,9 @@ import (
 func TestSaveRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept()
-		st, stop := running(t, sealing(t, k))
+		cfg := sealing(t, k)
+		cfg.Idle = 30 * time.Second // all sessions are looked at every 1.5 seconds
+		st, stop := running(t, cfg)
 		defer stop()
 		s := shake(t, st, "alice")
 		other := shake(t, st, "alice")
@@ -75,47 +77,57 @@ func TestSaveNothing(t *testing.T) {
 	})
 }
 
-// Mere use is saved at most once a minute, and not later than two minutes after it; a session that lies still is not saved.
+// Mere use is saved at most once a minute, and not later than two minutes after it, however often sessions are looked at.
 func TestSaveUse(t *testing.T) {
+	for _, idle := range []time.Duration{-1, 100 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			k := newKept()
+			cfg := sealing(t, k)
+			cfg.Idle = idle
+			st, stop := running(t, cfg)
+			defer stop()
+			time.Sleep(300 * time.Millisecond)
+			s, listens := shake(t, st, "alice"), shake(t, st, "alice")
+			listens.Stand()
+			for range 600 {
+				s.Enter()
+				s.Leave()
+				time.Sleep(time.Second)
+			}
+			all := k.taken()
+			for name, who := range map[string]*session.Session{"used": s, "listening": listens} {
+				got := slices.DeleteFunc(slices.Clone(all), func(v saved) bool { return !v.of(who) })
+				if len(got) < 5 || len(got) > 10 {
+					t.Fatalf("%s: saved %d times in ten minutes", name, len(got))
+				}
+				for i := range got[1:] {
+					if d := got[i+1].at.Sub(got[i].at); d < time.Minute || d > 2*time.Minute {
+						t.Errorf("%s: saved again after %v", name, d)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A session that lies still is not saved again and again.
+func TestSaveStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept()
 		cfg := sealing(t, k)
 		cfg.Idle = -1
 		st, stop := running(t, cfg)
 		defer stop()
-		time.Sleep(300 * time.Millisecond)
-		s, listens := shake(t, st, "alice"), shake(t, st, "alice")
-		listens.Stand()
-		for range 600 {
-			s.Enter()
-			s.Leave()
-			time.Sleep(time.Second)
+		s := shake(t, st, "alice")
+		s.Enter()
+		s.Leave()
+		time.Sleep(3 * time.Minute)
+		if got := k.taken(); len(got) != 1 {
+			t.Fatalf("saved %d times", len(got))
 		}
-		var mine, theirs []saved
-		for _, v := range k.taken() {
-			if v.of(s) {
-				mine = append(mine, v)
-			} else {
-				theirs = append(theirs, v)
-			}
-		}
-		for name, got := range map[string][]saved{"used": mine, "listening": theirs} {
-			if len(got) < 5 || len(got) > 10 {
-				t.Fatalf("%s: saved %d times in ten minutes", name, len(got))
-			}
-			for i := range got[1:] {
-				if d := got[i+1].at.Sub(got[i].at); d < time.Minute || d > 2*time.Minute {
-					t.Errorf("%s: saved again after %v", name, d)
-				}
-			}
-		}
-		time.Sleep(2 * time.Minute)
-		k.taken()
-		time.Sleep(10 * time.Minute)
-		for _, v := range k.taken() {
-			if v.of(s) {
-				t.Error("a session that lies still was saved")
-			}
+		time.Sleep(time.Hour)
+		if got := k.taken(); len(got) != 0 {
+			t.Errorf("saved %d times", len(got))
 		}
 	})
 }
@@ -127,22 +139,33 @@ func (v saved) of(s *session.Session) bool { return hex.EncodeToString(v.uid[:4]
 func TestFlushAndClose(t *testing.T) {
 	k := newKept()
 	st := session.NewStore(sealing(t, k))
-	s := shake(t, st, "alice")
-	add(t, st, "alice")
+	s, still := shake(t, st, "alice"), shake(t, st, "alice")
+	add(t, st, "alice") // a random id
+	check := func(what string, level mcp.Level, running bool) {
+		t.Helper()
+		got := k.taken()
+		for _, v := range got {
+			if v.fact.Running != running || v.of(s) && v.fact.Level != level || v.of(still) && v.fact.Level != mcp.NoLevel {
+				t.Errorf("%s: %+v", what, v.fact)
+			}
+		}
+		if len(got) != 2 {
+			t.Errorf("%s: %d facts were saved, want 2", what, len(got))
+		}
+	}
 	s.SetLevel(3)
 	for range 2 {
 		st.Flush()
 	}
-	if got := k.taken(); len(got) != 1 || got[0].fact.Level != 3 || !got[0].fact.Running || st.Len() != 2 {
-		t.Errorf("Flush: %+v, %d sessions", got, st.Len())
+	check("Flush", 3, true)
+	if st.Len() != 3 {
+		t.Errorf("%d sessions are open", st.Len())
 	}
 	s.SetLevel(4)
 	for range 2 {
 		st.Close()
 	}
-	if got := k.taken(); len(got) != 1 || got[0].fact.Level != 4 || got[0].fact.Running {
-		t.Errorf("Close: %+v", got)
-	}
+	check("Close", 4, false)
 }
 
 // The subscriptions that are remembered are bounded: n and n+1 of number and of bytes.
@@ -206,7 +229,7 @@ func TestListening(t *testing.T) {
 	check("with one", true)
 	s.Sit(one)
 	check("with none", false)
-	back, _, ok := s.Resume(session.EventID(one.ID, 0))
+	back, _, ok := s.Resume(eventID(one.ID, 0))
 	check("resumed but not in service", false)
 	if ok {
 		s.Reopen(back)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -88,6 +89,9 @@ func add(t *testing.T, st *session.Store, p bridge.Principal) *session.Session {
 	}
 	return s
 }
+
+// eventID is the id of a message of a stream.
+func eventID(stream string, seq int64) string { return stream + "_" + strconv.FormatInt(seq, 10) }
 
 func scan(t *testing.T, raw string) *framing.Message {
 	t.Helper()

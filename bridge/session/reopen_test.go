@@ -1,10 +1,8 @@
 package session_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -35,24 +33,6 @@ func reopen(t testing.TB, st *session.Store, id string, p bridge.Principal) (s *
 		t.Fatalf("cannot reopen: %v", err)
 	}
 	return s, o.count() > 0
-}
-
-// A sealed id is visible ASCII, shows nothing of what it carries, and is never the same (HTTP-L-18, SEC-02).
-func TestSealedIDs(t *testing.T) {
-	st := session.NewStore(sealing(t, nil))
-	fit := regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-	seen := map[string]bool{}
-	for range 100 {
-		s := shake(t, st, "alice")
-		id := s.ID()
-		if !fit.MatchString(id) || len(id) > session.MaxID || seen[id] || seen[s.Short()] {
-			t.Fatalf("id %q, %q", id, s.Short())
-		}
-		if strings.Contains(id, s.Short()) {
-			t.Fatal("the id shows the name in logs")
-		}
-		seen[id], seen[s.Short()] = true, true
-	}
 }
 
 // What the id carries comes back byte for byte, at another store with the same key (design decision 6).
@@ -181,53 +161,6 @@ func TestReopenLiveOfAnother(t *testing.T) {
 	}
 }
 
-// n bytes of id are sealed; n+1 give a random id, whose session ends with the store.
-func TestMaxID(t *testing.T) {
-	for name, tc := range map[string]struct {
-		params int
-		sealed bool
-	}{"n": {2996, true}, "n+1": {2997, false}, "huge": {1 << 20, false}, "none": {0, false}} {
-		st := session.NewStore(sealing(t, nil))
-		s := st.New("alice", nil, true)
-		h := session.Hello{Version: mcp.V20250618}
-		if frame := len(`{"x":""}`); tc.params > 0 {
-			h.Params = []byte(`{"x":"` + strings.Repeat("x", tc.params-frame) + `"}`)
-		}
-		if err := st.Add(s, h); err != nil {
-			t.Fatal(err)
-		}
-		if name == "n" && len(s.ID()) != session.MaxID || len(s.ID()) > session.MaxID {
-			t.Errorf("%s: id of %d bytes", name, len(s.ID()))
-		}
-		if st.Find(s.ID(), "alice") != s {
-			t.Errorf("%s: not live", name)
-		}
-		got, _ := reopen(t, session.NewStore(sealing(t, nil)), s.ID(), "alice")
-		if (got != nil) != tc.sealed {
-			t.Errorf("%s: reopened %v", name, got != nil)
-		}
-		if got != nil && string(got.InitParams()) != string(h.Params) {
-			t.Errorf("%s: other params", name)
-		}
-	}
-}
-
-// The handshake is kept without the request it came in.
-func TestHelloIsCopied(t *testing.T) {
-	body := []byte(`{"capabilities":{"roots":{}},"clientInfo":{"name":"c"}}`)
-	roots, info := body[bytes.IndexByte(body[1:], '{')+1:][:12], body[bytes.LastIndexByte(body, '{'):][:12]
-	for _, h := range []session.Hello{{Params: body}, {ClientInfo: info, Capabilities: roots}} {
-		st := session.NewStore(sealing(t, nil))
-		s := st.New("alice", nil, true)
-		if err := st.Add(s, h); err != nil {
-			t.Fatal(err)
-		}
-		if &s.Capabilities()[0] == &roots[0] || &s.ClientInfo()[0] == &info[0] || string(s.Capabilities()) != `{"roots":{}}` || string(s.ClientInfo()) != `{"name":"c"}` {
-			t.Errorf("capabilities %s, info %s", s.Capabilities(), s.ClientInfo())
-		}
-	}
-}
-
 // Many ask for one session at once: it is opened once, and all get it.
 func TestReopenAtOnce(t *testing.T) {
 	s := shake(t, session.NewStore(sealing(t, nil)), "alice")
@@ -319,65 +252,6 @@ func TestReopenFails(t *testing.T) {
 	}
 }
 
-// A deleted session is gone: at once, after a restart, when it was deleted while it was not live, and nobody else's delete counts.
-func TestDeleted(t *testing.T) {
-	for name, away := range map[string]bool{"live": false, "away": true} {
-		k := newKept()
-		first := session.NewStore(sealing(t, k))
-		s := shake(t, first, "alice")
-		if away {
-			first.Close()
-			first = session.NewStore(sealing(t, k))
-		}
-		if first.Delete(s.ID(), "bob") || !first.Delete(s.ID(), "alice") || first.Delete(s.ID(), "alice") {
-			t.Errorf("%s: Delete says other than what is there", name)
-		}
-		if k.tombstones() != 1 {
-			t.Errorf("%s: %d tombstones", name, k.tombstones())
-		}
-		for range 2 {
-			if got, opened := reopen(t, first, s.ID(), "alice"); got != nil || opened {
-				t.Errorf("%s: opened after it was deleted", name)
-			}
-			first.Close()
-			first = session.NewStore(sealing(t, k))
-		}
-	}
-}
-
-// Without Facts the store itself remembers.
-func TestDeletedWithoutFacts(t *testing.T) {
-	st := session.NewStore(sealing(t, nil))
-	s := shake(t, st, "alice")
-	st.Delete(s.ID(), "alice")
-	if got, opened := reopen(t, st, s.ID(), "alice"); got != nil || opened {
-		t.Error("opened after it was deleted")
-	}
-}
-
-// A session deleted while it is being opened is taken down again, and reported.
-func TestDeletedDuringReopen(t *testing.T) {
-	var e ended
-	s := shake(t, session.NewStore(sealing(t, nil)), "alice")
-	cfg := sealing(t, nil)
-	cfg.Ended = e.add
-	st := session.NewStore(cfg)
-	var inside *session.Session
-	got, err := st.Reopen(t.Context(), s.ID(), "alice", func(_ context.Context, s *session.Session) *bridge.Error {
-		inside = s
-		if !st.Delete(s.ID(), "alice") {
-			t.Error("not deleted")
-		}
-		return nil
-	})
-	if got != nil || err != nil || st.Len() != 0 || e.of(inside) != 1 {
-		t.Errorf("%v, %v, %d in the store, ended %d times", got, err, st.Len(), e.of(inside))
-	}
-	if got, opened := reopen(t, st, s.ID(), "alice"); got != nil || opened {
-		t.Error("opened again")
-	}
-}
-
 // Close is no deletion: it ends openings under way, reports those that succeed all the same, and leaves no tombstone.
 func TestCloseDuringReopen(t *testing.T) {
 	k := newKept()
@@ -437,18 +311,4 @@ func TestReopenLimit(t *testing.T) {
 	if err != nil || st.Len() != 2 {
 		t.Errorf("n: %v, %d sessions", err, st.Len())
 	}
-}
-
-func FuzzID(f *testing.F) {
-	first := session.NewStore(sealing(f, nil))
-	id := shake(f, first, "alice").ID()
-	for _, seed := range []string{"", id, id[1:], id + "A", strings.ToUpper(id), "====", strings.Repeat("A", 4097)} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		st := session.NewStore(sealing(t, nil))
-		if s, _ := reopen(t, st, text, "alice"); s != nil && text != id {
-			t.Errorf("%q opens a session", text)
-		}
-	})
 }

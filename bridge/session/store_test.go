@@ -293,7 +293,7 @@ func TestEndOfSession(t *testing.T) {
 	}
 	read.Finish(bridge.Answer{Frame: text("answer")})
 	same(t, "the call", take(read), "answer")
-	if _, _, ok := s.Resume(session.EventID(id, 0)); ok {
+	if _, _, ok := s.Resume(eventID(id, 0)); ok {
 		t.Error("a stream was resumed after the end")
 	}
 	if late := s.Stand(); !over(late) {

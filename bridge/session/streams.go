@@ -92,10 +92,8 @@ func (s *Session) detachLocked(st *bridge.Stream) {
 	s.trimLocked(time.Now())
 }
 
-// EventID is the id of a message of a stream: unique over the session, and a cursor in its stream (HTTP-L-14).
-func EventID(stream string, seq int64) string { return stream + "_" + strconv.FormatInt(seq, 10) }
-
-// Resume finds the stream an event id belongs to, takes it over from whoever reads it and rewinds it behind that event:
+// Resume finds the stream an event id belongs to, takes it over from whoever reads it and rewinds it behind that event. An event
+// id is the stream's ID, "_" and the message's Seq: unique over the session, and a cursor in its stream (HTTP-L-14). So it goes:
 // a client comes back because its connection is dead, often before the bridge can know. reader is what the new reader
 // reads as. Ids of other sessions, of forgotten streams and forged ones are not found (HTTP-L-15, case 53).
 func (s *Session) Resume(eventID string) (st *bridge.Stream, reader int, ok bool) {

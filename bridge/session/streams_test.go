@@ -137,7 +137,7 @@ func TestResume(t *testing.T) {
 		if seq == 3 {
 			take(st)
 		}
-		back, _, ok := s.Resume(session.EventID(st.ID, seq))
+		back, _, ok := s.Resume(eventID(st.ID, seq))
 		if !ok || back != st || s.Own(back) {
 			t.Fatalf("after %d: resumed %v", seq, ok)
 		}
@@ -150,7 +150,7 @@ func TestResume(t *testing.T) {
 func TestResumeRefuses(t *testing.T) {
 	store, s := open(t, session.Config{})
 	st := fill(s)
-	id := session.EventID(st.ID, 1)
+	id := eventID(st.ID, 1)
 	other := add(t, store, bridge.Local)
 	s.Keep(bridge.NewStream(1, s.PostLimits()))
 	if _, _, ok := other.Resume(id); ok {
@@ -181,7 +181,7 @@ func TestResumeTakesOver(t *testing.T) {
 		if _, _, ok := st.TakeAs(0); !ok {
 			t.Fatalf("%s: the first reader gets nothing", name)
 		}
-		back, as, ok := s.Resume(session.EventID(st.ID, 0))
+		back, as, ok := s.Resume(eventID(st.ID, 0))
 		if !ok || back != st || st.Reads(0) || !st.Reads(as) {
 			t.Fatalf("%s: not taken over", name)
 		}
@@ -233,7 +233,7 @@ func TestResumeOwn(t *testing.T) {
 	take(st)
 	s.Notify(text("3"), "")
 	s.Sit(st)
-	back, _, ok := s.Resume(session.EventID(st.ID, 1))
+	back, _, ok := s.Resume(eventID(st.ID, 1))
 	if !ok || !s.Own(back) {
 		t.Fatal("not resumed as the session's own")
 	}
@@ -252,7 +252,7 @@ func TestReplayLimit(t *testing.T) {
 		s.Notify(text("bbbb"), "")
 		take(st)
 		s.Sit(st)
-		back, _, ok := s.Resume(session.EventID(st.ID, 0))
+		back, _, ok := s.Resume(eventID(st.ID, 0))
 		if !ok {
 			t.Fatal("not resumed")
 		}
@@ -275,7 +275,7 @@ func TestStreamLimit(t *testing.T) {
 		return st
 	}
 	kept := func(st *bridge.Stream) bool {
-		_, _, ok := s.Resume(session.EventID(st.ID, 0))
+		_, _, ok := s.Resume(eventID(st.ID, 0))
 		if ok {
 			s.Detach(st)
 		}
@@ -328,7 +328,7 @@ func TestRetention(t *testing.T) {
 		s.Sit(own)
 		s.Detach(running)
 		resumes := func(st *bridge.Stream) bool {
-			_, _, ok := s.Resume(session.EventID(st.ID, 0))
+			_, _, ok := s.Resume(eventID(st.ID, 0))
 			return ok
 		}
 		time.Sleep(5 * time.Minute)
@@ -400,7 +400,7 @@ func TestResumeDuringSit(t *testing.T) {
 		wg.Go(func() { s.Sit(st) })
 		wg.Go(func() {
 			for {
-				if back, _, ok := s.Resume(session.EventID(st.ID, 1)); ok {
+				if back, _, ok := s.Resume(eventID(st.ID, 1)); ok {
 					s.Reopen(back)
 					return
 				}

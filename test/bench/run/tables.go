@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // era is how the clients speak, and what the server behind the bridge speaks.
@@ -157,11 +158,14 @@ func (b *bench) start() error {
 	return nil
 }
 
-// memory prints what stays resident: idle, with open sessions, with waiting calls.
+// memory prints what stays resident: idle, with many servers, with open sessions, with waiting calls.
 func (b *bench) memory() error {
 	fmt.Println("| resident memory of the bridge | MiB | budget |")
 	fmt.Println("|---|---|---|")
-	shared, err := b.sharedConfig()
+	if err := b.manyServers(); err != nil {
+		return err
+	}
+	shared, err := b.config("shared.json", `{"mcpServers": {"raw": {"command": %q, "isolation": "shared"}}}`, b.raw)
 	if err != nil {
 		return err
 	}
@@ -171,11 +175,11 @@ func (b *bench) memory() error {
 	}
 	defer srv.stop()
 	url, pid := srv.url[:len(srv.url)-len("/mcp")]+"/servers/raw/mcp", strconv.Itoa(srv.cmd.Process.Pid)
-	one, err := b.mcpload("sessions", "-url", url, "-sessions-n", "1", "-pid", pid)
+	one, many, err := b.sessions(url, pid)
 	if err != nil {
 		return err
 	}
-	many, err := b.mcpload("sessions", "-url", url, "-sessions-n", "200", "-pid", pid)
+	floor, err := b.connectionFloor()
 	if err != nil {
 		return err
 	}
@@ -183,18 +187,62 @@ func (b *bench) memory() error {
 	if err != nil {
 		return err
 	}
-	more := many.RSS - one.RSS
-	fmt.Printf("| one server, idle | %.1f | 12: %s |\n", one.RSS, met(one.RSS <= 12))
+	more := many - one
+	fmt.Printf("| one server, idle | %.1f | 12: %s |\n", one, met(one <= 12))
 	fmt.Printf("| 200 legacy sessions on a shared link, more than one | %.1f | 3: %s |\n", more, met(more <= 3))
+	fmt.Printf("| 200 such clients at raw-http, which keeps no sessions, more than one | %.1f | |\n", floor)
 	fmt.Printf("| 1000 calls waiting 2 s, %d answered | %.1f | 48: %s |\n", waiting.OK, waiting.PeakRSS, met(waiting.PeakRSS <= 48 && waiting.OK == 1000))
 	return nil
 }
 
-// sharedConfig writes a configuration with one server that all sessions share.
-func (b *bench) sharedConfig() (func(addr string) []string, error) {
-	file := filepath.Join(b.dir, "shared.json")
-	text := fmt.Sprintf(`{"mcpServers": {"raw": {"command": %q, "isolation": "shared"}}}`, b.raw)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+// sessions returns what is resident in MiB with one open session, and with two hundred.
+func (b *bench) sessions(url, pid string) (one, many float64, err error) {
+	few, err := b.mcpload("sessions", "-url", url, "-sessions-n", "1", "-pid", pid)
+	if err != nil {
+		return 0, 0, err
+	}
+	lots, err := b.mcpload("sessions", "-url", url, "-sessions-n", "200", "-pid", pid)
+	return few.RSS, lots.RSS, err
+}
+
+// connectionFloor is what the connections of 200 clients cost a bare HTTP server.
+func (b *bench) connectionFloor() (float64, error) {
+	srv, err := b.serve(b.rawHTTP)
+	if err != nil {
+		return 0, err
+	}
+	defer srv.stop()
+	one, many, err := b.sessions(srv.url, strconv.Itoa(srv.cmd.Process.Pid))
+	return many - one, err
+}
+
+// manyServers prints what a bridge with 20 configured servers holds before any was started.
+func (b *bench) manyServers() error {
+	entries := make([]string, 20)
+	for i := range entries {
+		entries[i] = fmt.Sprintf("\"s%d\": {\"command\": %q}", i, b.raw)
+	}
+	twenty, err := b.config("twenty.json", `{"mcpServers": {%s}}`, strings.Join(entries, ", "))
+	if err != nil {
+		return err
+	}
+	srv, err := b.serve(twenty)
+	if err != nil {
+		return err
+	}
+	defer srv.stop()
+	idle, err := b.mcpload("rss", "-pid", strconv.Itoa(srv.cmd.Process.Pid))
+	if err != nil {
+		return err
+	}
+	fmt.Printf("| 20 configured servers, none started | %.1f | 16: %s |\n", idle.RSS, met(idle.RSS <= 16))
+	return nil
+}
+
+// config writes a configuration and returns the command that serves it.
+func (b *bench) config(name, format string, a ...any) (func(addr string) []string, error) {
+	file := filepath.Join(b.dir, name)
+	if err := os.WriteFile(file, fmt.Appendf(nil, format, a...), 0o600); err != nil {
 		return nil, err
 	}
 	return func(addr string) []string {
