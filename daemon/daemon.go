@@ -65,12 +65,13 @@ type Address struct {
 //
 // What is served is a table that a reload replaces as a whole; everything else lives as long as the daemon.
 type Daemon struct {
-	opt    Options
-	log    zerolog.Logger
-	budget *pool.Budget
-	bodies *front.BodyBudget
-	state  *state
-	began  time.Time
+	opt      Options
+	log      zerolog.Logger
+	budget   *pool.Budget
+	bodies   *front.BodyBudget
+	sessions *session.Cap
+	state    *state
+	began    time.Time
 
 	table    atomic.Pointer[table]
 	trim     trimmer
@@ -96,7 +97,8 @@ func New(opt Options) (*Daemon, error) {
 		opt.Spawner = procman.OS()
 	}
 	d := &Daemon{opt: opt, log: opt.Log, stopping: make(chan struct{}), began: time.Now(),
-		budget: pool.NewBudget(opt.Config.Limits.Processes), bodies: front.NewBodyBudget(int64(opt.Config.Limits.BodyTotal))}
+		budget: pool.NewBudget(opt.Config.Limits.Processes), bodies: front.NewBodyBudget(int64(opt.Config.Limits.BodyTotal)),
+		sessions: session.NewCap(opt.Config.Limits.Sessions)}
 	if problems := problemsOf(opt.Config); problems != nil && len(problems) == len(enabled(opt.Config)) {
 		return nil, errors.New("no server can be served; run `mcpbridge check` on the same configuration to see why")
 	}

@@ -68,6 +68,7 @@ func (d *Daemon) swap(c *config.Config) admin.Reloaded {
 		}
 	}
 	d.budget.Resize(c.Limits.Processes)
+	d.sessions.Resize(c.Limits.Sessions)
 	d.bodies.Resize(int64(c.Limits.BodyTotal))
 	d.table.Store(next)
 	for _, e := range old.endpoints {
@@ -82,7 +83,7 @@ func (d *Daemon) swap(c *config.Config) admin.Reloaded {
 
 // live are the settings outside the servers that take effect at once. The others hold for what is built anew only.
 var live = map[string]bool{"allowedHosts": true, "allowedOrigins": true, "limits.bodyBytes": true, "limits.bodyTotalBytes": true,
-	"limits.processes": true, "limits.shutdown": true}
+	"limits.processes": true, "limits.sessions": true, "limits.shutdown": true}
 
 func fixed(settings []string) []string {
 	return slices.DeleteFunc(slices.Clone(settings), func(s string) bool { return live[s] })

@@ -51,7 +51,7 @@ func (d *Daemon) endpoint(s *config.Server, c *config.Config) *endpoint {
 		Spare: spares(s, e.exclusive()), Keep: e.eager(),
 		Back: func() bridge.Back { return back.NewStdio(e.heard(stdio)) },
 		Link: bridge.LinkConfig{Name: s.Name, Limits: stdio.Limits, Events: e.log.event, Mirror: s.Mirror}})
-	e.sessions = session.NewStore(session.Config{Sessions: c.Limits.Sessions, Idle: c.Limits.SessionIdle, Life: c.Limits.SessionLife,
+	e.sessions = session.NewStore(session.Config{Sessions: d.sessions, Idle: c.Limits.SessionIdle, Life: c.Limits.SessionLife,
 		Ended: e.leave, Endpoint: s.Name, Sealer: d.state.ring.Box("session id"), Facts: d.state.facts})
 	return e
 }

@@ -17,7 +17,7 @@ func TestConcurrentUse(t *testing.T) {
 	var e ended
 	k := newKept()
 	cfg := sealing(t, k)
-	cfg.Sessions, cfg.Shelve, cfg.Ended = limit, 1, e.add
+	cfg.Sessions, cfg.Shelve, cfg.Ended = session.NewCap(limit), 1, e.add
 	first := session.NewStore(sealing(t, k))
 	var ids []string
 	for range sessions {

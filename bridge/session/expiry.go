@@ -98,6 +98,7 @@ func (st *Store) sweep(now time.Time) {
 // takeLocked takes a session out of the store that is not to come back.
 func (st *Store) takeLocked(s *Session) {
 	delete(st.byID, s.id)
+	st.cfg.Sessions.release()
 	st.dying[s.id] = struct{}{}
 }
 

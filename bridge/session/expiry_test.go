@@ -263,7 +263,7 @@ func TestShelve(t *testing.T) {
 				var e ended
 				k := newKept()
 				cfg := sealing(t, k)
-				cfg.Sessions, cfg.Shelve, cfg.Ended = 2, tc.set, e.add
+				cfg.Sessions, cfg.Shelve, cfg.Ended = session.NewCap(2), tc.set, e.add
 				st := session.NewStore(cfg)
 				old := shake(t, st, "alice")
 				old.SetLevel(5)
@@ -302,10 +302,10 @@ func TestShelve(t *testing.T) {
 func TestShelveOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := sealing(t, newKept())
-		cfg.Sessions = 4
+		cfg.Sessions = session.NewCap(4)
 		st := session.NewStore(cfg)
 		var list []*session.Session
-		for range cfg.Sessions {
+		for range 4 {
 			list = append(list, shake(t, st, "alice"))
 			time.Sleep(time.Second)
 		}
@@ -336,7 +336,7 @@ func TestShelveSpares(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cfg := sealing(t, newKept())
-				cfg.Sessions, cfg.Idle = 1, -1
+				cfg.Sessions, cfg.Idle = session.NewCap(1), -1
 				if tc.change != nil {
 					tc.change(&cfg)
 				}
@@ -364,7 +364,7 @@ func TestShelveSpares(t *testing.T) {
 func TestShelveWithoutFacts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := sealing(t, nil)
-		cfg.Sessions = 1
+		cfg.Sessions = session.NewCap(1)
 		st := session.NewStore(cfg)
 		s := shake(t, st, "alice")
 		s.SetLevel(2)

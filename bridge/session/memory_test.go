@@ -57,7 +57,7 @@ func (noSealer) Open(b, _ []byte) ([]byte, bool) { return b[32:], true }
 
 // An open session that lies still costs little: 200 of them may cost 3 MiB in all, links and HTTP included.
 func TestIdleSessionIsSmall(t *testing.T) {
-	st := NewStore(Config{Sessions: 5000, Sealer: noSealer{}})
+	st := NewStore(Config{Sessions: NewCap(5000), Sealer: noSealer{}})
 	params := []byte(`{"protocolVersion":"2025-06-18","capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":{}},` +
 		`"clientInfo":{"name":"some-client","title":"Some Client","version":"1.2.3"}}`)
 	heap := func() int64 {

@@ -107,9 +107,11 @@ func (st *Store) land(f *flight, s *Session, risen bool) (kept bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	delete(st.flights, s.id)
-	if risen {
-		st.rising--
-	}
+	defer func() {
+		if risen && !kept {
+			st.cfg.Sessions.release()
+		}
+	}()
 	switch {
 	case f.deleted:
 		f.err = nil
@@ -137,9 +139,6 @@ func (s *Session) began(now time.Time) {
 func (st *Store) rise() *bridge.Error {
 	st.mu.Lock()
 	shelved, err := st.roomLocked(time.Now())
-	if err == nil {
-		st.rising++
-	}
 	st.mu.Unlock()
 	st.finish(shelved)
 	return err

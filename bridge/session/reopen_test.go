@@ -237,7 +237,7 @@ func TestReopenFails(t *testing.T) {
 	var e ended
 	s := shake(t, session.NewStore(sealing(t, nil)), "alice")
 	cfg := sealing(t, nil)
-	cfg.Ended, cfg.Sessions = e.add, 1
+	cfg.Ended, cfg.Sessions = e.add, session.NewCap(1)
 	st := session.NewStore(cfg)
 	for range 3 { // a place is given back
 		got, err := st.Reopen(t.Context(), s.ID(), "alice", func(context.Context, *session.Session) *bridge.Error {
@@ -295,7 +295,7 @@ func TestReopenLimit(t *testing.T) {
 	first := session.NewStore(sealing(t, nil))
 	one, two := shake(t, first, "alice"), shake(t, first, "alice")
 	cfg := sealing(t, nil)
-	cfg.Sessions = 2
+	cfg.Sessions = session.NewCap(2)
 	st := session.NewStore(cfg)
 	add(t, st, "alice")
 	_, err := st.Reopen(t.Context(), one.ID(), "alice", func(context.Context, *session.Session) *bridge.Error {

@@ -11,9 +11,9 @@ import (
 
 // Config bounds a store.
 type Config struct {
-	// Sessions is how many sessions may be open at once, those that are being reopened included; one more is refused with 429.
-	// Default 1,000.
-	Sessions int
+	// Sessions bounds how many sessions may be open at once, those that are being reopened included, in all stores that share it;
+	// one more is refused with 429. Default: 1,000 of this store alone.
+	Sessions *Cap
 	// Idle is how long a session may lie still; beyond that it ends (HTTP-L-33). Default 30 minutes; negative: for ever.
 	Idle time.Duration
 	// Life is how long a session may live from its handshake on, used or not; beyond that it ends as soon as no request is under
@@ -40,8 +40,8 @@ func (c Config) withDefaults() Config {
 			*v = d
 		}
 	}
-	if c.Sessions == 0 {
-		c.Sessions = 1000
+	if c.Sessions == nil {
+		c.Sessions = NewCap(1000)
 	}
 	def(&c.Idle, 30*time.Minute)
 	def(&c.Life, 7*24*time.Hour)
@@ -63,7 +63,6 @@ type Store struct {
 	byID    map[string]*Session // guarded by mu
 	dying   map[string]struct{} // guarded by mu; ids that are being buried
 	flights map[string]*flight  // guarded by mu; ids that are being opened again
-	rising  int                 // guarded by mu; flights that count as sessions
 	stop    bool                // guarded by mu
 }
 
@@ -82,21 +81,18 @@ func NewStore(cfg Config) *Store {
 func (st *Store) Reserve() *bridge.Error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if err := st.refusalLocked(); err == nil || st.stop || st.idlestLocked(time.Now()) == nil {
-		return err
+	switch {
+	case st.stop:
+		return stopping()
+	case st.cfg.Sessions.full() && st.idlestLocked(time.Now()) == nil:
+		return tooMany()
 	}
 	return nil
 }
 
-func (st *Store) refusalLocked() *bridge.Error {
-	switch {
-	case st.stop:
-		return stopping()
-	case len(st.byID)+st.rising >= st.cfg.Sessions:
-		return &bridge.Error{Status: 429, Code: mcp.CodeInternal, Reason: bridge.ReasonSessionLimit, Retry: 10,
-			Message: "too many sessions are open; end one with DELETE, or raise limits.sessions"}
-	}
-	return nil
+func tooMany() *bridge.Error {
+	return &bridge.Error{Status: 429, Code: mcp.CodeInternal, Reason: bridge.ReasonSessionLimit, Retry: 10,
+		Message: "too many sessions are open; end one with DELETE, or raise limits.sessions"}
 }
 
 func stopping() *bridge.Error {
@@ -133,17 +129,20 @@ func (st *Store) Add(s *Session, h Hello) *bridge.Error {
 	return err
 }
 
-// roomLocked checks that another session may be opened, and makes room for it at the cap. What it shelves is out of the store:
-// finish it outside the lock.
+// roomLocked takes a place for another session, at the cap that of one that has been idle for long. What it shelves is out of the
+// store: finish it outside the lock.
 func (st *Store) roomLocked(now time.Time) (shelved *Session, err *bridge.Error) {
-	if err = st.refusalLocked(); err == nil || st.stop {
-		return nil, err
+	switch {
+	case st.stop:
+		return nil, stopping()
+	case st.cfg.Sessions.take():
+		return nil, nil
 	}
 	if shelved = st.idlestLocked(now); shelved == nil {
-		return nil, err
+		return nil, tooMany()
 	}
 	shelved.save(all, now, false)
-	delete(st.byID, shelved.id)
+	delete(st.byID, shelved.id) // its place is the new one's
 	return shelved, nil
 }
 
@@ -214,6 +213,7 @@ func (st *Store) Close() {
 	st.mu.Unlock()
 	now := time.Now()
 	for _, s := range open {
+		st.cfg.Sessions.release()
 		s.idle(now) // one that is in use is in use until now
 		s.save(all, now, false)
 		st.finish(s)

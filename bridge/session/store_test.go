@@ -15,7 +15,7 @@ import (
 
 // Ids are visible ASCII, of 128 random bits or more, and never the same (HTTP-L-18, SEC-02).
 func TestIDs(t *testing.T) {
-	st := session.NewStore(session.Config{Sessions: 2000})
+	st := session.NewStore(session.Config{Sessions: session.NewCap(2000)})
 	fit := regexp.MustCompile(`^[A-Za-z0-9_-]{22,}$`) // 22 of 64 letters are 132 bits
 	seen := map[string]bool{}
 	for range 1000 {
@@ -77,7 +77,10 @@ func TestFacts(t *testing.T) {
 
 // n sessions are open, one more is refused with 429 and a clear text (case 54), until one ends.
 func TestSessionLimit(t *testing.T) {
-	for name, tc := range map[string]struct{ set, max int }{"set": {3, 3}, "default": {0, 1000}} {
+	for name, tc := range map[string]struct {
+		set *session.Cap
+		max int
+	}{"set": {session.NewCap(3), 3}, "default": {nil, 1000}} {
 		t.Run(name, func(t *testing.T) {
 			st := session.NewStore(session.Config{Sessions: tc.set})
 			var last *session.Session
@@ -100,7 +103,7 @@ func TestSessionLimit(t *testing.T) {
 
 // The limit holds also when many pass Reserve before the first is added.
 func TestSessionLimitUnderRace(t *testing.T) {
-	st := session.NewStore(session.Config{Sessions: 10})
+	st := session.NewStore(session.Config{Sessions: session.NewCap(10)})
 	var wg sync.WaitGroup
 	for range 64 {
 		wg.Go(func() {
