@@ -1,18 +1,11 @@
 package config
 
 import (
-	"encoding/base64"
-	"encoding/hex"
-	"errors"
 	"path/filepath"
 	"slices"
+
+	"mcpbridge/bridge/seal"
 )
-
-// MaxKeys is how many master keys a file may name.
-const MaxKeys = 16
-
-// keyBytes is the length of a master key.
-const keyBytes = 32
 
 // placeKeys say where the bridge keeps what outlives a run, how it is controlled and what it seals with.
 func placeKeys(c *Config) settings {
@@ -31,7 +24,7 @@ func placeKeys(c *Config) settings {
 
 func keysShape() shape {
 	form := list(shape{"minLength": 1})
-	form["minItems"], form["maxItems"], form["uniqueItems"] = 1, MaxKeys, true
+	form["minItems"], form["maxItems"], form["uniqueItems"] = 1, seal.MaxKeys, true
 	return form
 }
 
@@ -77,8 +70,8 @@ func (n node) masterKeys() []string {
 	switch {
 	case n.kind() == '[' && len(elements) == 0:
 		n.fail("must name at least one key; remove it to use the key in the state folder")
-	case len(elements) > MaxKeys:
-		n.fail("more than %d keys", MaxKeys)
+	case len(elements) > seal.MaxKeys:
+		n.fail("more than %d keys", seal.MaxKeys)
 		return nil
 	}
 	var texts, keys []string
@@ -88,29 +81,14 @@ func (n node) masterKeys() []string {
 		if len(*n.errs) > before {
 			continue
 		}
-		key, err := decodeKey(text)
+		key, err := seal.ParseKey(text)
 		switch {
 		case err != nil:
-			e.fail("%v", err)
-		case slices.Contains(keys, string(key)):
+			e.fail("must be 64 hexadecimal digits or 32 bytes in base64; `openssl rand -hex 32` makes one")
+		case slices.Contains(keys, string(key[:])):
 			e.fail("the key stands twice")
 		}
-		keys, texts = append(keys, string(key)), append(texts, text)
+		keys, texts = append(keys, string(key[:])), append(texts, text)
 	}
 	return texts
-}
-
-var errKey = errors.New("must be 64 hexadecimal digits or 32 bytes in base64; `openssl rand -hex 32` makes one")
-
-// decodeKey reads 32 bytes in hexadecimal or in any base64 of RFC 4648.
-func decodeKey(text string) ([]byte, error) {
-	if key, err := hex.DecodeString(text); err == nil && len(key) == keyBytes {
-		return key, nil
-	}
-	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
-		if key, err := encoding.DecodeString(text); err == nil && len(key) == keyBytes {
-			return key, nil
-		}
-	}
-	return nil, errKey
 }

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"mcpbridge/bridge/seal"
 )
 
 // machineOf is a machine with these variables.
@@ -145,7 +147,7 @@ func TestControlFollowsStateDir(t *testing.T) {
 
 // The keys are read in every spelling of 32 bytes, the first stays first, and no message and no view shows any of one.
 func TestKeys(t *testing.T) {
-	raw := make([]byte, keyBytes)
+	raw := make([]byte, 32)
 	for i := range raw {
 		raw[i] = byte(0xff - i) // base64 of it has the signs that differ between the alphabets
 	}
@@ -165,10 +167,10 @@ func TestKeys(t *testing.T) {
 	if c := configOf(t, `{"keys": ["${file:`+filepath.ToSlash(file)+`}"]}`); c.Keys[0] != testKey {
 		t.Errorf("from a file: %v", c.Keys)
 	}
-	if c := configOf(t, `{"keys": [`+repeat(`"%064d"`, MaxKeys)+`]}`); len(c.Keys) != MaxKeys || !strings.HasSuffix(c.Keys[1], "01") {
+	if c := configOf(t, `{"keys": [`+repeat(`"%064d"`, seal.MaxKeys)+`]}`); len(c.Keys) != seal.MaxKeys || !strings.HasSuffix(c.Keys[1], "01") {
 		t.Errorf("%v", c.Keys)
 	}
-	_, _, err = parse(t, `{"keys": [`+repeat(`"%064d"`, MaxKeys+1)+`]}`)
+	_, _, err = parse(t, `{"keys": [`+repeat(`"%064d"`, seal.MaxKeys+1)+`]}`)
 	wantError(t, err, "c.json:1:10: keys: more than 16 keys")
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/tailscale/hujson"
+
+	"mcpbridge/bridge/seal"
 )
 
 var update = flag.Bool("update", false, "write schema.json anew")
@@ -157,7 +159,7 @@ func TestSchemaRefusesWrongFiles(t *testing.T) {
 		`{"limits": {"sessionLife": "7d"}}`, `{"limits": {"sessionLife": ""}}`,
 		`{"log": {"level": "warning"}}`, `{"log": {"colour": true}}`, `{"log": {"keep": -1}}`, `{"log": {"file": 5}}`,
 		`{"stateDir": 5}`, `{"stateDir": ""}`, `{"control": ""}`, `{"control": "/` + strings.Repeat("x", MaxControlBytes) + `"}`, `{"keys": []}`, `{"keys": "x"}`, `{"keys": [5]}`, `{"keys": [""]}`,
-		`{"keys": [` + repeat(`"%064d"`, MaxKeys+1) + `]}`,
+		`{"keys": [` + repeat(`"%064d"`, seal.MaxKeys+1) + `]}`,
 		`{"tls": {}}`, `{"auth": {}}`, `{"$schema": 5}`, `{"mcpServers": 5}`, `{"servers": "x"}`, `{"mcpServers": {"s": 5}}`, `{"mcpServers": [{"command": "x"}]}`, `{"mcpServers": [{"name": "..", "command": "x"}]}`,
 		entry(``), entry(`"command":"x","url":"https://h/"`), entry(`"command":5`), entry(`"command":""`), entry(`"command":[]`), entry(`"command":[5]`), entry(`"args":["x"]`),
 		entry(`"command":"x","args":"y"`), entry(`"command":"x","args":[1]`), entry(`"command":"x","env":{"A=B":""}`), entry(`"command":"x","env":{"A":true}`), entry(`"command":"x","env":[]`),
