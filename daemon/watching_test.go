@@ -21,7 +21,7 @@ func TestStderrHidesSecrets(t *testing.T) {
 		d := &Daemon{log: zerolog.New(&out)}
 		e := &endpoint{log: d.serverLog("s", mask.New([]string{secret}))}
 		hear := e.heard(back.StdioConfig{}).Spec.Stderr
-		line := strings.Repeat("x", at) + secret + strings.Repeat("y", 2*procman.MaxStderrLine)
+		line := strings.Repeat("x", at) + secret + strings.Repeat("y", 2*procman.MaxStderrLine+1)
 		for len(line) > 0 {
 			n := min(len(line), procman.MaxStderrLine)
 			hear(7, []byte(line[:n]))
