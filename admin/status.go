@@ -18,7 +18,7 @@ type Bridge struct {
 	Listening    []string       `json:"listening"`
 	Draining     bool           `json:"draining"`     // new work is refused
 	Sessions     int            `json:"sessions"`     // of all servers
-	Processes    int            `json:"processes"`    // of all servers, running ones
+	Processes    int            `json:"processes"`    // of all servers, those being started or ended included
 	ProcessLimit int            `json:"processLimit"` // of all servers
 	MemoryBytes  uint64         `json:"memoryBytes"`  // 0 where it cannot be told
 	Goroutines   int            `json:"goroutines"`

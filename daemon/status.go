@@ -41,24 +41,12 @@ func (d *Daemon) Status() admin.Status {
 		s.Servers = append(s.Servers, d.serverStatus(t, e))
 		s.Bridge.Sessions += e.sessions.Len()
 	}
-	for i := range s.Servers {
-		s.Bridge.Processes += running(s.Servers[i].Processes)
-	}
 	return s
-}
-
-func running(list []admin.Process) (n int) {
-	for i := range list {
-		if list[i].Pid != 0 {
-			n++
-		}
-	}
-	return n
 }
 
 func (d *Daemon) bridgeStatus() admin.Bridge {
 	b := admin.Bridge{Version: d.opt.Version, Pid: os.Getpid(), StartedAt: d.began, Uptime: time.Since(d.began).Seconds(),
-		Listening: d.at.Listening, Draining: d.refusing(), ProcessLimit: d.table.Load().cfg.Limits.Processes,
+		Listening: d.at.Listening, Draining: d.refusing(), Processes: d.budget.Used(), ProcessLimit: d.table.Load().cfg.Limits.Processes,
 		Goroutines: runtime.NumGoroutine(), ConfigFile: d.opt.File}
 	if mem, ok := procman.Resident(os.Getpid()); ok {
 		b.MemoryBytes = mem
@@ -149,6 +137,7 @@ func (d *Daemon) Restart(ctx context.Context, name string) error {
 		return fmt.Errorf("cannot restart %q: %w", name, admin.ErrUnknownServer)
 	}
 	e.log.log.Info().Msg("restart asked for")
+	e.breaker.Reset() // whoever asks has mended it, or wants to see
 	return e.pool.Halt(ctx)
 }
 

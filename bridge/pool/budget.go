@@ -32,6 +32,13 @@ func (b *Budget) Resize(processes int) {
 	b.dispatchLocked()
 }
 
+// Used is the number of processes there are, those included that are being started or ended.
+func (b *Budget) Used() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
+
 func (b *Budget) join(p *Pool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
