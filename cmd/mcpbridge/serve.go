@@ -31,7 +31,11 @@ const serveLong = `serve runs MCP servers and gives each its own HTTP endpoint, 
   mcpbridge serve
       serves the configuration in the platform's own place, or the built-in demo server if there is none
 
-Ctrl-C stops: open requests have 3 seconds to finish, then the servers are ended with all their children. A second Ctrl-C does not wait.`
+A change of the configuration file is noticed and carried out: servers whose entry is the same go on. SIGHUP and "mcpbridge reload" do the
+same; a file with an error changes nothing. See also: mcpbridge status, logs, restart, drain.
+
+Ctrl-C stops: open requests have 3 seconds to finish (limits.shutdown), then the servers are ended with all their children. A second Ctrl-C
+does not wait. Legacy sessions go on when the bridge is started again.`
 
 type serveFlags struct {
 	listen    []string
@@ -59,7 +63,7 @@ func newServeCommand(g *globals) *cobra.Command {
 		return usageError(fmt.Errorf("%w; flags of a server's own command go behind --: mcpbridge serve -- COMMAND ARGS; run `%s --help`", err, cmd.CommandPath()))
 	})
 	cmd.Flags().StringArrayVar(&f.listen, "listen", nil, "listen on `ADDRESS`: HOST:PORT on loopback or unix:///PATH; may be repeated (default "+config.DefaultListen+")")
-	cmd.Flags().StringVar(&f.isolation, "isolation", "", "of a COMMAND: who shares a process: session, principal or shared (default: one process for each legacy session, one for all modern clients)")
+	cmd.Flags().StringVar(&f.isolation, "isolation", "", "of a COMMAND: who shares a process: session, principal, shared or request (default: one process for each legacy session, one for all modern clients)")
 	return cmd
 }
 
@@ -131,12 +135,12 @@ func serveConfig(cmd *cobra.Command, g *globals, f serveFlags, argv []string) (*
 	}
 	switch f.isolation {
 	case "":
-	case config.IsolationSession, config.IsolationPrincipal, config.IsolationShared:
+	case config.IsolationSession, config.IsolationPrincipal, config.IsolationShared, config.IsolationRequest:
 		for i := range cfg.Servers {
 			cfg.Servers[i].Isolation = f.isolation
 		}
 	default:
-		return nil, usageError(fmt.Errorf("unknown isolation %q; use session, principal or shared", f.isolation))
+		return nil, usageError(fmt.Errorf("unknown isolation %q; use session, principal, shared or request", f.isolation))
 	}
 	return cfg, nil
 }
