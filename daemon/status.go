@@ -109,11 +109,11 @@ var telling = []string{"crash-loop", "backoff", "starting", "running", "stopping
 
 // condition is the state of a server as a whole, whether it can be used, and if not why.
 func (e *endpoint) condition() (state string, ready bool, problem string) {
+	if err := e.missing(); err != nil { // first: that it was tried in vain says less
+		return "missing", false, err.Error()
+	}
 	if why := e.breaker.Why(); why != "" {
 		return "crash-loop", false, e.log.mask.Text(why)
-	}
-	if err := e.missing(); err != nil {
-		return "missing", false, err.Error()
 	}
 	best := len(telling)
 	for _, entry := range e.pool.Entries() {

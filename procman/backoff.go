@@ -44,7 +44,6 @@ func (p Policy) withDefaults() Policy {
 	}
 	p.Jitter = min(max(p.Jitter, 0), 1)
 	p.Patience = orDefault(p.Patience, DefaultPatience)
-	p.Grace = p.Grace.withDefaults()
 	return p
 }
 

@@ -137,6 +137,22 @@ func TestFailedSpawnsCount(t *testing.T) {
 	})
 }
 
+// A back-off that lasts longer than the pause is what a supervisor names.
+func TestBackOffBeyondThePause(t *testing.T) {
+	housed(t, dying, func(t *testing.T, h *house) {
+		h.policy.Initial, h.policy.Max = 50*time.Second, 50*time.Second
+		h.fail(5)
+		state, status := h.all[4].State()
+		if wait := time.Until(status.NextStart); state != procman.CrashLoop || wait != 50*time.Second {
+			t.Errorf("state %v, next start in %v", state, wait)
+		}
+		_, status = h.supervisor().State()
+		if wait := time.Until(status.NextStart); wait != 30*time.Second {
+			t.Errorf("another supervisor's next start in %v", wait)
+		}
+	})
+}
+
 // Reset is for who has mended the server and will not wait.
 func TestBreakerReset(t *testing.T) {
 	housed(t, diesUntil(6), func(t *testing.T, h *house) {

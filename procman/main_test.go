@@ -72,11 +72,12 @@ func playNoisy() {
 	say("done")
 }
 
-// playStubborn takes no notice of EOF and of any signal that can be ignored, and says its number.
+// playStubborn takes no notice of EOF and of any signal that can be ignored, and says its number. It writes nothing after
+// that: whoever has read it may be gone, and a write into a broken pipe is the end of a program.
 func playStubborn() {
 	signal.Ignore(append(ignorable, os.Interrupt)...)
-	say(fmt.Sprint("pid ", os.Getpid()))
 	fmt.Fprintln(os.Stderr, "up")
+	say(fmt.Sprint("pid ", os.Getpid()))
 	wait()
 }
 

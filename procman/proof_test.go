@@ -1,6 +1,7 @@
 package procman_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -201,5 +202,97 @@ func TestAnyHealthyProcessClosesTheBreaker(t *testing.T) {
 		if why := h.breaker.Why(); why != "" {
 			t.Errorf("old failures count: %s", why)
 		}
+	})
+}
+
+// Of a process that came up and ended before word of it arrived nothing is left in the count.
+func TestLateHealthIsNoFailure(t *testing.T) {
+	housed(t, always, func(t *testing.T, h *house) {
+		for range 4 {
+			s := h.supervisor()
+			p := mustStart(t, s)
+			p.crash()
+			synctest.Wait()
+			s.Healthy(p)
+		}
+		mustStart(t, h.supervisor()).crash()
+		synctest.Wait()
+		if why := h.breaker.Why(); why != "" {
+			t.Errorf("one failure opened it: %s", why)
+		}
+	})
+}
+
+// A crash that is forgiven is taken back from the supervisor's own count too.
+func TestForgivenCrashAfterHealth(t *testing.T) {
+	housed(t, always, func(t *testing.T, h *house) {
+		h.policy.Patience = time.Hour
+		s := h.supervisor()
+		for i := range 5 {
+			p := mustStart(t, s)
+			s.Healthy(p)
+			p.crash()
+			synctest.Wait()
+			if i == 0 {
+				s.Forgive(p)
+			}
+		}
+		if state, _ := s.State(); state == procman.CrashLoop {
+			t.Error("open after four crashes that count")
+		}
+	})
+}
+
+// That the last process came up says nothing about a spawn that fails.
+func TestFailedSpawnAfterHealth(t *testing.T) {
+	housed(t, func(n int) (procman.Process, error) {
+		if n%2 == 0 {
+			return nil, errNoSuchFile
+		}
+		return always(n)
+	}, func(t *testing.T, h *house) {
+		for range 5 {
+			s := h.supervisor()
+			p := mustStart(t, s)
+			s.Healthy(p)
+			time.Sleep(time.Second)
+			p.crash()
+			if _, err := s.Start(t.Context()); err == nil {
+				t.Fatal("started")
+			}
+		}
+		if h.breaker.Why() == "" {
+			t.Error("five failed spawns, and it is closed")
+		}
+	})
+}
+
+// One breaker that refuses takes nothing from the other.
+func TestBothBreakersOpen(t *testing.T) {
+	housed(t, func(n int) (procman.Process, error) {
+		if n > 5 && n <= 10 {
+			return dying(n)
+		}
+		return always(n)
+	}, func(t *testing.T, h *house) {
+		h.policy.Patience = time.Hour
+		s := h.supervisor()
+		for range 5 {
+			p := mustStart(t, s)
+			s.Healthy(p)
+			p.crash()
+			synctest.Wait()
+		}
+		h.policy.Patience = 0
+		time.Sleep(20 * time.Second)
+		h.fail(5)
+		time.Sleep(10 * time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if _, err := s.Start(ctx); err == nil {
+			t.Fatal("started although the shared breaker is open")
+		}
+		h.breaker.Reset()
+		mustStart(t, s)
 	})
 }

@@ -351,6 +351,21 @@ func TestHaltReturnsToIdle(t *testing.T) {
 	})
 }
 
+// The policy's graces are those of the ladder, also where they are none.
+func TestHaltTakesThePolicysGraces(t *testing.T) {
+	hard := func(n int) (procman.Process, error) { return newFakeProc(n, map[string]time.Duration{"kill": 0}), nil }
+	pol := procman.Policy{Grace: procman.Grace{EOF: -1, Term: time.Second}}
+	supervised(t, pol, hard, func(t *testing.T, s *procman.Supervisor, sp *fakeSpawner, r *recorder) {
+		p := mustStart(t, s)
+		if err := s.Halt(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"eof@0s", "terminate@0s", "kill@1s"}; !slices.Equal(p.did(), want) {
+			t.Errorf("steps %v, want %v", p.did(), want)
+		}
+	})
+}
+
 func TestHaltClearsTheBackOff(t *testing.T) {
 	supervised(t, steady, always, func(t *testing.T, s *procman.Supervisor, sp *fakeSpawner, r *recorder) {
 		mustStart(t, s).crash()

@@ -28,12 +28,17 @@ func TestTrialThatWorks(t *testing.T) {
 		for range 10 {
 			s := h.supervisor()
 			sessions.Go(func() {
+				began := time.Now()
 				p, err := s.Start(t.Context())
 				if err != nil {
 					t.Errorf("start: %v", err)
 					return
 				}
 				s.Healthy(p)
+				// The pause's last 400 ms, the trial's 500, and the session's own spawn.
+				if took := time.Since(began); took > 1400*time.Millisecond {
+					t.Errorf("started after %v", took)
+				}
 			})
 		}
 		time.Sleep(400*time.Millisecond - 1)

@@ -48,8 +48,15 @@ func (u *pipe) abandon() {
 	if u.blame.Load() == nil && u.dies() || u.stopping() {
 		return
 	}
-	u.blame.CompareAndSwap(nil, &exitError{text: "it takes no input any more"})
-	u.back.sup.Reject(u.proc, u.blame.Load())
+	u.reject("it takes no input any more")
+}
+
+// reject ends the process as one that has failed, unless it is being ended.
+func (u *pipe) reject(why string) {
+	u.blame.CompareAndSwap(nil, &exitError{text: why})
+	if !u.stopping() {
+		u.back.sup.Reject(u.proc, u.blame.Load())
+	}
 }
 
 func (u *pipe) stopping() bool {
@@ -114,7 +121,7 @@ func (u *pipe) ended(err error) error {
 	if err != io.EOF {
 		text = "its output cannot be read: " + err.Error()
 	}
-	u.blame.CompareAndSwap(nil, &exitError{text: text})
+	u.reject(text) // here, because the writer may hang in a pipe that nobody reads
 	u.w.Abort(errEnded)
 	return u.blame.Load()
 }

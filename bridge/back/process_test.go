@@ -218,30 +218,43 @@ func TestDyingIsLeftAlone(t *testing.T) {
 	})
 }
 
-// One ladder ends a process that has stopped reading: the request to end is not made twice.
+// One ladder ends a process, whether it has stopped reading or closes its output while it is being ended: the request to
+// end is not made twice.
 func TestOneLadder(t *testing.T) {
-	for name, end := range map[string]func(*testing.T, *rig, *bridge.Conn){
+	servers := map[string]func(*child){
+		"stopped reading": func(*child) {},
+		"closes its output": func(c *child) {
+			for ok := true; ok; _, ok = c.read() {
+			}
+			_ = c.out.Close()
+		},
+	}
+	ends := map[string]func(*testing.T, *rig, *bridge.Conn){
 		"halt":  func(t *testing.T, r *rig, _ *bridge.Conn) { _ = r.Halt(t.Context()) },
 		"close": func(t *testing.T, _ *rig, c *bridge.Conn) { _ = c.Close(t.Context()) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(func(c *child) procman.Exit {
-					legacyOnce(c)
-					c.harden()
-					<-c.killed
-					return exits(0)
+	}
+	for what, server := range servers {
+		for name, end := range ends {
+			t.Run(what+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := newRig(func(c *child) procman.Exit {
+						legacyOnce(c)
+						c.harden()
+						server(c)
+						<-c.killed
+						return exits(0)
+					})
+					defer r.end(t)
+					c := r.mustOpen(t, mcp.Legacy, mcp.Legacy)
+					call(t, c, mcp.ToolsList) // blocks the writer of a server that does not read
+					synctest.Wait()
+					end(t, r, c)
+					if got := strings.Join(r.machine.child(1).ladder(), " "); got != "eof terminate kill" {
+						t.Errorf("it was ended by %s", got)
+					}
 				})
-				defer r.end(t)
-				c := r.mustOpen(t, mcp.Legacy, mcp.Legacy)
-				call(t, c, mcp.ToolsList) // blocks the writer
-				synctest.Wait()
-				end(t, r, c)
-				if got := strings.Join(r.machine.child(1).ladder(), " "); got != "eof terminate kill" {
-					t.Errorf("it was ended by %s", got)
-				}
 			})
-		})
+		}
 	}
 }
 

@@ -100,6 +100,67 @@ func TestRefusingServerIsHeld(t *testing.T) {
 	})
 }
 
+// Who asks while a stubborn process that was refused is being ended has the reason within a second, and does not end its
+// back-off.
+func TestRefusingStubbornServerIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newServer(func(c *child) procman.Exit {
+			c.harden()
+			for {
+				q, ok := c.read()
+				if !ok {
+					<-c.killed
+					return exits(137)
+				}
+				refuse(c, q)
+			}
+		}).back()
+		defer r.end(t)
+		if _, err := r.open(t, mcp.Legacy); err == nil {
+			t.Fatal("opened")
+		}
+		if text, retry := held(t, r, mcp.Legacy); !strings.Contains(text, "refused initialize") || retry != time.Second {
+			t.Errorf("%s; retry after %v", text, retry)
+		}
+		time.Sleep(4*time.Second + 100*time.Millisecond) // the rest of the ladder
+		if state, st := r.Status(); state != procman.Backoff || time.Until(st.NextStart) > 500*time.Millisecond {
+			t.Errorf("state %v, next start in %v", state, time.Until(st.NextStart))
+		}
+	})
+}
+
+// A server that closes its output, or its input, in every session counts as one that crashes in every session.
+func TestBrokenPipesCountAsCrashes(t *testing.T) {
+	for name, breaks := range map[string]func(*child) error{
+		"output": func(c *child) error { return c.out.Close() },
+		"input":  func(c *child) error { return c.in.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(func(c *child) procman.Exit {
+					legacyOnce(c)
+					_ = breaks(c)
+					<-c.killed
+					return exits(0)
+				})
+				r := s.back(func(cfg *back.StdioConfig) { cfg.Policy.Grace.EOF = -1 })
+				defer r.end(t)
+				for range 60 {
+					if c, err := r.open(t, mcp.Legacy); err == nil {
+						synctest.Wait()
+						_ = c.Notify(t.Context(), mcp.RootsListChanged, nil)
+						<-c.Done()
+					}
+					time.Sleep(time.Second)
+				}
+				if n := s.machine.starts(); n > 10 || n < 5 {
+					t.Errorf("%d processes in a minute", n)
+				}
+			})
+		})
+	}
+}
+
 func (m *machine) all() []*child {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,6 +257,22 @@ func TestHeldTellsLastWords(t *testing.T) {
 		}
 		if state, status := r.Status(); state != procman.CrashLoop || status.Held == nil {
 			t.Errorf("state %v, held %v", state, status.Held)
+		}
+	})
+}
+
+// A secret at the place where the text is cut does not show in part either.
+func TestHeldCutsNoSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(func(c *child) procman.Exit { c.say(strings.Repeat("x", 1996) + "hunter2000"); return exits(1) })
+		r := s.back(masked)
+		defer r.end(t)
+		var err error
+		for range 4 {
+			_, err = r.open(t, mcp.Legacy)
+		}
+		if err == nil || !strings.Contains(err.Error(), "tried again in") || strings.Contains(err.Error(), "hunt") {
+			t.Errorf("error %v", err)
 		}
 	})
 }
