@@ -115,10 +115,12 @@ func (e *endpoint) condition() (state string, ready bool, problem string) {
 	if why := e.breaker.Why(); why != "" {
 		return "crash-loop", false, e.log.mask.Text(why)
 	}
-	best := len(telling)
+	best, up, held := len(telling), false, false
 	for _, entry := range e.pool.Entries() {
 		if b, ok := entry.Back.(supervised); ok {
 			state, _ := b.Status()
+			up = up || state == procman.Running || state == procman.Starting
+			held = held || state == procman.Backoff || state == procman.CrashLoop
 			if i := slices.Index(telling, state.String()); i >= 0 {
 				best = min(best, i)
 			}
@@ -127,7 +129,7 @@ func (e *endpoint) condition() (state string, ready bool, problem string) {
 	if best == len(telling) {
 		return "idle", true, ""
 	}
-	return telling[best], telling[best] != "crash-loop", ""
+	return telling[best], up || !held, ""
 }
 
 // Restart implements admin.Backend: the processes of a server end, the next message starts new ones. Sessions go on.

@@ -2,6 +2,8 @@ package session_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"mcpbridge/bridge"
 	"mcpbridge/bridge/session"
@@ -49,4 +51,39 @@ func TestSharedCap(t *testing.T) {
 		add(t, three, bridge.Local)
 	}
 	three.Close()
+}
+
+// A store that is new to the cap gets its place from the session that has been idle longest anywhere: who fills one server with
+// abandoned sessions locks nobody out of the others.
+func TestCapShelvesInOtherStores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := session.NewCap(3)
+		store := func(endpoint string) *session.Store {
+			cfg := sealing(t, newKept())
+			cfg.Sessions, cfg.Shelve, cfg.Endpoint = n, time.Minute, endpoint
+			return session.NewStore(cfg)
+		}
+		one, two := store("one"), store("two")
+		oldest := shake(t, one, "alice")
+		time.Sleep(time.Second)
+		shake(t, one, "alice")
+		shake(t, one, "alice")
+		time.Sleep(time.Minute - 2)
+		if err := two.Reserve(); err == nil {
+			t.Error("a session that was used just now gives its place up")
+		}
+		time.Sleep(time.Second)
+		fresh := shake(t, two, "bob")
+		if one.Len() != 2 || two.Len() != 1 || one.Find(oldest.ID(), "alice") != nil {
+			t.Errorf("%d and %d sessions", one.Len(), two.Len())
+		}
+		if got, opened := reopen(t, one, oldest.ID(), "alice"); got == nil || !opened || one.Len() != 2 {
+			t.Errorf("it comes back as %v, with %d sessions", got, one.Len())
+		}
+		if two.Find(fresh.ID(), "bob") != fresh {
+			t.Error("a session in use was shelved")
+		}
+		one.Close()
+		two.Close()
+	})
 }

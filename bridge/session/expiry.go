@@ -231,17 +231,17 @@ func (s *Session) runningLocked() bool {
 	return false
 }
 
-// idlestLocked is the session that may be shelved and has been idle longest, nil if there is none.
-func (st *Store) idlestLocked(now time.Time) *Session {
+// idlest is the session that may be shelved and has been idle longest, and for how long; nil if there is none.
+func (st *Store) idlest(now time.Time) (*Session, time.Duration) {
 	if st.cfg.Shelve < 0 {
-		return nil
+		return nil, 0
 	}
 	type candidate struct {
 		s      *Session
 		unused time.Duration
 	}
 	var list []candidate
-	for _, s := range st.byID {
+	for _, s := range st.live() {
 		if !s.sealed {
 			continue
 		}
@@ -251,9 +251,9 @@ func (st *Store) idlestLocked(now time.Time) *Session {
 	}
 	slices.SortFunc(list, func(a, b candidate) int { return cmp.Compare(b.unused, a.unused) })
 	for _, c := range list {
-		if c.s.idle(now) >= st.cfg.Shelve {
-			return c.s
+		if d := c.s.idle(now); d >= st.cfg.Shelve {
+			return c.s, d
 		}
 	}
-	return nil
+	return nil, 0
 }

@@ -138,10 +138,15 @@ func (s *Session) began(now time.Time) {
 // rise takes a place for a session that is being opened again.
 func (st *Store) rise() *bridge.Error {
 	st.mu.Lock()
-	shelved, err := st.roomLocked(time.Now())
+	stop := st.stop
 	st.mu.Unlock()
-	st.finish(shelved)
-	return err
+	switch {
+	case stop:
+		return stopping()
+	case !st.cfg.Sessions.room():
+		return tooMany()
+	}
+	return nil
 }
 
 // fact returns what is known of a session that is not live; there is false if it is not to be opened any more.

@@ -74,17 +74,19 @@ func NewStore(cfg Config) *Store {
 		st.facts = newMemory(MaxMemory)
 	}
 	st.life, st.end = context.WithCancel(context.Background())
+	st.cfg.Sessions.join(st)
 	return st
 }
 
 // Reserve checks that another session may be opened, before a server is started for it. It reserves nothing: Add decides.
 func (st *Store) Reserve() *bridge.Error {
 	st.mu.Lock()
-	defer st.mu.Unlock()
+	stop := st.stop
+	st.mu.Unlock()
 	switch {
-	case st.stop:
+	case stop:
 		return stopping()
-	case st.cfg.Sessions.full() && st.idlestLocked(time.Now()) == nil:
+	case st.cfg.Sessions.full() && st.cfg.Sessions.idlest(time.Now()) == nil:
 		return tooMany()
 	}
 	return nil
@@ -115,35 +117,34 @@ func (st *Store) Add(s *Session, h Hello) *bridge.Error {
 	if s.sealed = s.id != ""; !s.sealed {
 		s.id = randomID()
 	}
+	if !st.cfg.Sessions.room() {
+		return tooMany()
+	}
 	st.mu.Lock()
-	shelved, err := st.roomLocked(time.Now())
-	if err == nil {
-		s.touch(time.Now())
-		st.byID[s.id] = s
+	defer st.mu.Unlock()
+	if st.stop {
+		st.cfg.Sessions.release()
+		return stopping()
 	}
-	st.mu.Unlock()
-	st.finish(shelved)
-	if err == nil {
-		s.note() // its level may have been set before
-	}
-	return err
+	s.touch(time.Now())
+	st.byID[s.id] = s
+	s.note() // its level may have been set before
+	return nil
 }
 
-// roomLocked takes a place for another session, at the cap that of one that has been idle for long. What it shelves is out of the
-// store: finish it outside the lock.
-func (st *Store) roomLocked(now time.Time) (shelved *Session, err *bridge.Error) {
-	switch {
-	case st.stop:
-		return nil, stopping()
-	case st.cfg.Sessions.take():
-		return nil, nil
+// shelve takes a session that may be shelved out of memory, and reports whether it did: it may have been used meanwhile.
+func (st *Store) shelve(s *Session, now time.Time) bool {
+	st.mu.Lock()
+	if st.byID[s.id] != s || s.idle(now) < st.cfg.Shelve {
+		st.mu.Unlock()
+		return false
 	}
-	if shelved = st.idlestLocked(now); shelved == nil {
-		return nil, tooMany()
-	}
-	shelved.save(all, now, false)
-	delete(st.byID, shelved.id) // its place is the new one's
-	return shelved, nil
+	s.save(all, now, false)
+	delete(st.byID, s.id)
+	st.cfg.Sessions.release()
+	st.mu.Unlock()
+	st.finish(s)
+	return true
 }
 
 // Find returns the live session of that id if it belongs to the principal; a session of another principal does not exist
@@ -207,6 +208,7 @@ func (st *Store) Close() {
 	st.mu.Unlock()
 	st.end()
 	st.wg.Wait()
+	st.cfg.Sessions.part(st)
 	st.mu.Lock()
 	open := st.byID
 	st.byID = map[string]*Session{}
