@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -172,6 +173,9 @@ func (f *file) errorAt(offset int, format string, args ...any) *Error {
 
 // readBounded reads a file of at most limit bytes.
 func readBounded(path string, limit int64) ([]byte, error) {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // a pipe nobody writes to would be waited for
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("is no regular file")}
+	}
 	r, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -1,12 +1,16 @@
 package config
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
+
+	"mcpbridge/bridge/mask"
 )
 
-// mask stands where a secret may be.
-const mask = "***"
+// hidden stands where a secret may be.
+const hidden = "***"
 
 // Shown is a configuration for people to read and programs to print: complete, in the spelling of the file, without
 // secrets. Keys, values of env and headers and of URL queries are masked; where variables were put into an entry, the text
@@ -82,7 +86,7 @@ func (c *Config) Show() Shown {
 		Servers: map[string]ShownServer{},
 	}
 	for range c.Keys {
-		s.Keys = append(s.Keys, mask)
+		s.Keys = append(s.Keys, hidden)
 	}
 	for i := range c.Servers {
 		if c.Servers[i].Problem == nil {
@@ -101,8 +105,13 @@ func (l Limits) show() shownLimits {
 }
 
 func (s *Server) show() ShownServer {
+	hide := mask.New(slices.Collect(maps.Values(s.Env))) // what stands in env stands in clear nowhere else
+	args := make([]string, len(s.shown.args))
+	for i, arg := range s.shown.args {
+		args[i] = hide.Text(arg)
+	}
 	return ShownServer{
-		Command: s.shown.command, Args: s.shown.args, Env: masked(s.Env), Cwd: s.shown.cwd, InheritEnv: s.InheritEnv,
+		Command: s.shown.command, Args: args, Env: masked(s.Env), Cwd: s.shown.cwd, InheritEnv: s.InheritEnv,
 		URL: maskedURL(s.shown.url), Headers: masked(s.Headers), AllowHTTP: s.AllowHTTP, Disabled: s.Disabled,
 		Isolation: s.Isolation, Lazy: s.Lazy, IdleStop: spell(s.IdleStop), MaxProcesses: s.MaxProcesses, Spare: s.Spare,
 		Required: s.Required, Timeout: spell(s.Timeout), StartTimeout: spell(s.StartTimeout), Protocol: s.Protocol,
@@ -117,7 +126,7 @@ func (s *Server) show() ShownServer {
 func masked(values map[string]string) map[string]string {
 	out := make(map[string]string, len(values))
 	for name := range values {
-		out[name] = mask
+		out[name] = hidden
 	}
 	return out
 }
@@ -131,7 +140,7 @@ func maskedURL(text string) string {
 	pairs := strings.Split(query, "&")
 	for i, pair := range pairs {
 		name, _, _ := strings.Cut(pair, "=")
-		pairs[i] = url.QueryEscape(name) + "=" + mask
+		pairs[i] = url.QueryEscape(name) + "=" + hidden
 	}
 	return base + "?" + strings.Join(pairs, "&")
 }

@@ -83,12 +83,12 @@ type Daemon struct {
 	end      context.CancelFunc
 	jobs     sync.WaitGroup // of endpoints, also of those on their way out
 
-	reload struct {
-		sync.Mutex // one at a time; also held while the daemon begins to stop
-		stopped    bool
-		seen       string // fingerprint of what was loaded last, whether or not it was good
-		last       atomic.Pointer[reloaded]
-	}
+	reload sync.Mutex   // one at a time
+	seen   atomic.Value // string: fingerprint of what was loaded last, whether or not it was good
+	last   atomic.Pointer[reloaded]
+
+	turn    sync.Mutex // whoever replaces the table, or begins to stop
+	stopped bool       // guarded by turn
 }
 
 // New builds the bridge. No server runs and nothing listens yet.
@@ -107,7 +107,7 @@ func New(opt Options) (*Daemon, error) {
 		return nil, err
 	}
 	d.life, d.end = context.WithCancel(context.Background())
-	d.reload.seen = opt.Loaded
+	d.seen.Store(opt.Loaded)
 	d.table.Store(d.build(opt.Config, nil, nil))
 	return d, nil
 }
@@ -188,11 +188,14 @@ func (d *Daemon) stop(srv *http.Server) error {
 
 // refuseWork has new requests refused and streams that would never end by themselves closed.
 func (d *Daemon) refuseWork() {
-	d.reload.Lock()
-	defer d.reload.Unlock()
-	if !d.reload.stopped {
-		d.reload.stopped = true
+	d.turn.Lock()
+	defer d.turn.Unlock()
+	if !d.stopped {
+		d.stopped = true
 		close(d.stopping)
+	}
+	for _, e := range d.table.Load().endpoints {
+		e.refuse()
 	}
 }
 

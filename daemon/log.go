@@ -11,6 +11,7 @@ import (
 	"mcpbridge/bridge/front"
 	"mcpbridge/bridge/mask"
 	"mcpbridge/procman"
+	"mcpbridge/telemetry"
 )
 
 // noisy is how many lines a second one server may add to the log for each kind of noise.
@@ -34,7 +35,7 @@ func (d *Daemon) serverLog(name string, m mask.Masker) *serverLogger {
 
 // stderr takes a line a server wrote to its stderr, which is no evidence of failure (STD-07).
 func (s *serverLogger) stderr(pid int, line []byte) {
-	text := s.mask.Text(strings.ToValidUTF8(string(line), "\uFFFD"))
+	text := s.mask.Text(telemetry.Printable(string(line)))
 	if len(text) > maxLogged {
 		text = strings.ToValidUTF8(text[:maxLogged], "") + "..."
 	}

@@ -33,23 +33,51 @@ var errNothingToReload = errors.New("there is no configuration file to reload: t
 
 // Reload reads the configuration again and changes what has to change: servers that are the same notice nothing. A
 // configuration with an error changes nothing at all.
-func (d *Daemon) Reload(context.Context) (admin.Reloaded, error) {
-	d.reload.Lock()
-	defer d.reload.Unlock()
+func (d *Daemon) Reload(ctx context.Context) (admin.Reloaded, error) {
 	if d.opt.Load == nil {
 		return admin.Reloaded{}, errNothingToReload
 	}
-	if d.reload.stopped {
-		return admin.Reloaded{}, errors.New("the bridge is stopping")
-	}
-	d.reload.seen = Fingerprint(d.opt.File) // first: a change that comes between is seen later
-	c, err := d.opt.Load()
-	d.reload.last.Store(&reloaded{time.Now(), err})
+	d.reload.Lock()
+	defer d.reload.Unlock()
+	d.seen.Store(Fingerprint(d.opt.File)) // first: a change that comes between is seen later
+	c, err := d.read(ctx)
+	d.last.Store(&reloaded{time.Now(), err})
 	if err != nil {
 		d.log.Error().Err(err).Msg("configuration is not reloaded; everything goes on as before")
 		return admin.Reloaded{}, fmt.Errorf("%w: %w", admin.ErrConfig, err)
 	}
+	d.turn.Lock()
+	defer d.turn.Unlock()
+	if d.stopped {
+		return admin.Reloaded{}, errors.New("the bridge is stopping")
+	}
 	return d.swap(c), nil
+}
+
+// readTime is how long the reading of a configuration, and of the files it names, may take: a file system may hang.
+const readTime = 10 * time.Second
+
+// read loads the configuration, and does not wait for one that cannot be read in time.
+func (d *Daemon) read(ctx context.Context) (*config.Config, error) {
+	type outcome struct {
+		c   *config.Config
+		err error
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, readTime, errors.New("the configuration, or a file it names, cannot be read in time"))
+	defer stop()
+	done := make(chan outcome, 1)
+	go func() { // ends when the file system answers
+		c, err := d.opt.Load()
+		done <- outcome{c, err}
+	}()
+	select {
+	case o := <-done:
+		return o.c, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-d.stopping:
+		return nil, errors.New("the bridge is stopping")
+	}
 }
 
 // swap replaces the table, then retires what is in it no more.
@@ -146,13 +174,14 @@ func (d *Daemon) follow(ctx context.Context, w *fsnotify.Watcher) {
 // changed reports whether the file holds something else than what was loaded last.
 func (d *Daemon) changed() bool {
 	now := Fingerprint(d.opt.File)
-	d.reload.Lock()
-	defer d.reload.Unlock()
-	return now != "" && now != d.reload.seen
+	return now != "" && now != d.seen.Load()
 }
 
 // Fingerprint tells the contents of a file apart, "" if it cannot be read: between two steps of an editor it may be away.
 func Fingerprint(path string) string {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return ""

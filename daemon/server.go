@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"mcpbridge/bridge"
 	"mcpbridge/bridge/back"
@@ -19,6 +20,9 @@ import (
 	"mcpbridge/procman"
 	"mcpbridge/telemetry"
 )
+
+// proof is how long a process has to run to have been of use to somebody.
+const proof = time.Second
 
 // pipeSize is asked for on the pipes of children: large messages pass in fewer steps.
 const pipeSize = 1 << 20
@@ -64,7 +68,7 @@ func (d *Daemon) stdio(e *endpoint, s *config.Server, c *config.Config) back.Std
 		Spec: procman.Spec{Name: s.Name, Command: s.Command, Args: s.Args, Dir: s.Cwd, Env: childEnv(s), Mark: mark(),
 			PipeSize: pipeSize},
 		Policy: procman.Policy{Initial: s.Restart.Initial, Max: s.Restart.Max, ResetAfter: s.Restart.ResetAfter,
-			Breaker: e.breaker},
+			Breaker: e.breaker, Proof: proof},
 		Spawner: d.opt.Spawner,
 		Limits:  bridge.Limits{Timeout: s.Timeout, Start: s.StartTimeout, Line: c.Limits.LineBytes},
 		Verdict: verdict, Events: e.process, Secrets: secrets(s),

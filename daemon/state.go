@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"mcpbridge/bridge/seal"
 	"mcpbridge/bridge/session"
@@ -30,6 +31,7 @@ func (d *Daemon) openState() (*state, error) {
 			dir = ""
 		}
 	}
+	d.warnOpen(dir)
 	var err error
 	if s.ring, err = d.keys(dir); err != nil {
 		return nil, err
@@ -47,6 +49,14 @@ func (d *Daemon) openState() (*state, error) {
 	}
 	s.db, s.facts, s.logs = db, db, filepath.Join(dir, "logs")
 	return s, nil
+}
+
+// warnOpen says when others may write to the state directory: they could put keys of their own there.
+func (d *Daemon) warnOpen(dir string) {
+	st, err := os.Stat(dir)
+	if err == nil && runtime.GOOS != "windows" && st.Mode().Perm()&0o022 != 0 {
+		d.log.Warn().Str("folder", dir).Str("mode", st.Mode().Perm().String()).Msg("others may write to the state directory; run chmod 700 on it")
+	}
 }
 
 // keys returns the key ring: from the configuration, from the state directory, or one for this run only.

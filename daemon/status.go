@@ -51,7 +51,7 @@ func (d *Daemon) bridgeStatus() admin.Bridge {
 	if mem, ok := procman.Resident(os.Getpid()); ok {
 		b.MemoryBytes = mem
 	}
-	if r := d.reload.last.Load(); r != nil {
+	if r := d.last.Load(); r != nil {
 		b.LastReload = &admin.ReloadOutcome{At: r.at, OK: r.err == nil}
 		if r.err != nil {
 			b.LastReload.Error = r.err.Error()

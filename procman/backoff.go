@@ -15,6 +15,10 @@ type Policy struct {
 	ResetAfter time.Duration // a run of this length makes the next interval the first again; default 30s
 	// Patience is the longest rest that Start waits out; default 1s, negative: none.
 	Patience time.Duration
+	// Proof is how long a process has to run for its end to concern its own supervisor alone. One that ends sooner counts for the
+	// shared Breaker too, whatever came up: servers that leave right behind their handshake would else be started for each new
+	// supervisor without bound. Default 0: nothing is asked.
+	Proof time.Duration
 	// Breaker is shared by all supervisors of one server; nil: none. With one, Healthy has to be called for each process
 	// that has come up.
 	Breaker *Breaker

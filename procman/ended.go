@@ -63,9 +63,13 @@ func (s *Supervisor) countLocked(why cause) (opened bool) {
 	case s.st.halting:
 		s.voidLocked()
 		return false
-	case s.st.healthy:
+	case s.st.healthy && time.Since(s.st.started) >= s.policy.Proof:
 		s.st.leave = leave{}
 		return s.own.fail(l.own, why)
+	case s.st.healthy: // it came up and served nobody for long: other supervisors need to know as well
+		s.st.leave = leave{}
+		one, all := s.own.fail(l.own, why), s.policy.Breaker.fail(l.shared, why)
+		return one || all
 	}
 	s.st.leave = leave{}
 	s.own.void(l.own)
@@ -130,11 +134,8 @@ func (s *Supervisor) Forgive(p Process) {
 func (s *Supervisor) forgiveEndLocked(p Process) {
 	u := s.st.undo
 	s.st.pace, s.st.crashed, s.st.rejected, s.st.undo = u.pace, false, false, nil
-	if u.healthy {
-		s.own.forgive(u.leave.own)
-	} else {
-		s.policy.Breaker.forgive(u.leave.shared)
-	}
+	s.own.forgive(u.leave.own)
+	s.policy.Breaker.forgive(u.leave.shared)
 	if s.st.state == Backoff {
 		s.moveLocked(Idle)
 	}

@@ -296,3 +296,29 @@ func TestBothBreakersOpen(t *testing.T) {
 		mustStart(t, s)
 	})
 }
+
+// A process that comes up and ends at once counts for all supervisors; one that ran for as long as it has to for its own alone.
+func TestProof(t *testing.T) {
+	for _, tt := range []struct {
+		run  time.Duration
+		open bool
+	}{{time.Second - 1, true}, {time.Second, false}} {
+		housed(t, always, func(t *testing.T, h *house) {
+			h.policy.Proof = time.Second
+			for i := range 5 {
+				if why := h.breaker.Why(); why != "" {
+					t.Fatalf("open after %d: %s", i, why)
+				}
+				s := h.supervisor()
+				p := mustStart(t, s)
+				s.Healthy(p)
+				time.Sleep(tt.run)
+				p.crash()
+				synctest.Wait()
+			}
+			if open := h.breaker.Why() != ""; open != tt.open {
+				t.Errorf("after runs of %v open is %v", tt.run, open)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,8 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,11 +33,14 @@ func (r *reach) flag(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// places returns the state directory and the control socket of the bridge that serves the configuration. A default configuration
-// that is broken does not keep anybody from looking at the bridge which runs with the one before.
+// places returns the state directory and the control socket of the bridge that serves the configuration. A configuration that is
+// broken does not keep anybody from the bridge which runs with the one before, if that can be told to be it.
 func (r *reach) places(errOut io.Writer) (state, control string, err error) {
 	cfg, err := r.load(errOut)
 	if err != nil {
+		if usual := config.DefaultControl(); serves(usual, r.g.config) {
+			return config.DefaultStateDir(), usual, nil
+		}
 		return "", "", err
 	}
 	state, control, err = places(cfg)
@@ -61,6 +67,21 @@ func (r *reach) load(errOut io.Writer) (*config.Config, error) {
 	}
 	return nil, configError(fmt.Errorf("cannot tell where the bridge is, name its control socket with --control PATH: %w", err))
 }
+
+// serves reports whether the bridge behind a control socket serves that configuration file.
+func serves(control, file string) bool {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return false
+	}
+	ctx, stop := context.WithTimeout(context.Background(), askTime)
+	defer stop()
+	s, err := client.Dial(control).Status(ctx)
+	return err == nil && s.Bridge.ConfigFile == path
+}
+
+// askTime is how long a bridge may take to say which file it serves.
+const askTime = 2 * time.Second
 
 func (r *reach) dial(errOut io.Writer) (*client.Client, error) {
 	_, control, err := r.places(errOut)

@@ -172,6 +172,9 @@ func servedFile(g *globals, argv []string) string {
 	case len(argv) > 0:
 		return ""
 	case g.config != "":
+		if path, err := filepath.Abs(g.config); err == nil {
+			return path
+		}
 		return g.config
 	}
 	path := config.DefaultPath()

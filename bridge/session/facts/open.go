@@ -68,7 +68,7 @@ func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = &brokenError{fmt.Errorf("%v", cause)}
+			err = &brokenError{fmt.Errorf("the file is damaged (%v)", cause)}
 		}
 	}()
 	return f()
