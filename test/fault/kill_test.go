@@ -126,8 +126,7 @@ func startLoad(t *testing.T, list []caller) *load {
 func (l *loader) run(ctx context.Context, number int) {
 	failed := false
 	for n := 0; ctx.Err() == nil; n++ {
-		text := fmt.Sprintf("caller %d call %d", number, n)
-		a := echo(ctx, l, fmt.Sprintf(`"%d-%d"`, number, n), text)
+		a := l.next(ctx, number, n)
 		l.mu.Lock()
 		switch {
 		case a.kind == left:
@@ -149,6 +148,15 @@ func (l *loader) run(ctx context.Context, number int) {
 			}
 		}
 	}
+}
+
+// next makes a call. Some callers make calls that take a while, so that something is in flight at every kill.
+func (l *loader) next(ctx context.Context, number, n int) answer {
+	id := fmt.Sprintf(`"%d-%d"`, number, n)
+	if number%4 == 3 {
+		return l.call(ctx, id, "sleep", `{"ms":20}`)
+	}
+	return echo(ctx, l, id, fmt.Sprintf("caller %d call %d", number, n))
 }
 
 // kill ends the server in the middle of the load and returns how long it took until the first call begun after that was

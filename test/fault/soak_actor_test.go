@@ -42,7 +42,7 @@ func (a *actor) begin(name string) *visit {
 		return nil
 	}
 	a.tally.session()
-	return &visit{s, name, time.Now()}
+	return &visit{s, name, opened.began}
 }
 
 // visit opens a session, uses it, and is not seen again, or only after a while.
@@ -97,7 +97,7 @@ func (a *actor) note(name string, c caller, got answer) {
 	if v, ok := c.(*visit); ok {
 		end := got.began.Add(got.took)
 		lay := end.Sub(v.last)
-		v.last = end
+		v.last = got.began
 		if got.kind == failure && got.status == http.StatusNotFound {
 			a.tally.expire()
 			if lay < soakIdle {

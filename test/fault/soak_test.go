@@ -82,7 +82,7 @@ type soak struct {
 type visit struct {
 	*session
 	server string
-	last   time.Time // when it had its last answer
+	last   time.Time // when its last call with an answer began: it has been used since
 }
 
 // frail reports whether a server crashes at random: every other one does.
