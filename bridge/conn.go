@@ -19,6 +19,9 @@ type Handler interface {
 	ServerRequest(c *Conn, m *framing.Message)
 	ServerNotification(c *Conn, m *framing.Message)
 	Closed(c *Conn, err error)
+	// InputRequired takes an answer by which a modern server asks the client of a call for input, and with it the call. It
+	// reports false, and takes nothing, if the client cannot be asked.
+	InputRequired(t Ticket, m *framing.Message) bool
 }
 
 // Facts are what a handshake or discovery established about a server.
@@ -98,9 +101,11 @@ type call struct {
 	moved    bool
 	started  time.Time
 	deadline time.Time
-	asks     int  // questions of the server waiting for a human: no deadline meanwhile (CAN-12)
-	endless  bool // a listen: no deadline at all
-	crowd    bool // many others were open when it was made
+	asks     int          // questions of the server waiting for a human: no deadline meanwhile (CAN-12)
+	endless  bool         // a listen: no deadline at all
+	crowd    bool         // many others were open when it was made
+	reversal *reversal    // of a call that asked its client before, else nil
+	set      []framing.Op // members of params that the client did not send
 }
 
 // ConnConfig says how to run a connection.

@@ -32,7 +32,13 @@ const (
 // While the server does not read, ctx, Limits.SendWait and Limits.Waiting bound the wait for room: then the error has reason
 // "back_busy", or "stopping" when the server is being stopped (rule 3, rule 4).
 func (c *Conn) Dispatch(ctx context.Context, ex *Exchange) (Ticket, *Error) {
-	k := &call{ex: ex, started: time.Now(), endless: ex.Method == mcp.Listen}
+	return c.dispatch(ctx, &call{ex: ex})
+}
+
+// dispatch is Dispatch for a call that may have been sent before, with other members of params.
+func (c *Conn) dispatch(ctx context.Context, k *call) (Ticket, *Error) {
+	ex := k.ex
+	k.started, k.endless = time.Now(), ex.Method == mcp.Listen
 	if tok := ex.Message.Bytes(ex.Message.MetaMember(mcp.MetaProgressToken)); len(tok) > 0 {
 		k.token = tok
 	}
@@ -55,7 +61,7 @@ func (c *Conn) Dispatch(ctx context.Context, ex *Exchange) (Ticket, *Error) {
 func (c *Conn) requestFrame(ex *Exchange, k *call) framing.Frame {
 	var buf [20]byte
 	id := strconv.AppendInt(buf[:0], k.id, 10)
-	r := era.Request{From: ex.Era, To: c.facts.Era, ID: id}
+	r := era.Request{From: ex.Era, To: c.facts.Era, ID: id, Set: k.set}
 	if k.token != nil {
 		r.Token = id
 	}

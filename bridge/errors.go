@@ -36,6 +36,8 @@ const (
 	ReasonNotCarried        Reason = "not_carried"
 	ReasonDuplicateID       Reason = "duplicate_id"
 	ReasonRequestState      Reason = "request_state_invalid"
+	ReasonTooManyRounds     Reason = "too_many_rounds"
+	ReasonDeclined          Reason = "declined"
 )
 
 // Error is a refusal or failure made by the bridge, with everything needed to show it on any front: the JSON-RPC code and

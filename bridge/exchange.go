@@ -55,10 +55,10 @@ type Session interface {
 	// Declares reports whether the client declared a feature: "elicitation", "sampling" or "roots".
 	Declares(feature string) bool
 	// Ask relays a server's request under an id of the session's own (translation 4.1), on the stream of the exchange
-	// it belongs to, or on the session's own stream when via is nil. The answer goes back over c.
-	Ask(c *Conn, m *framing.Message, via Sink)
+	// it belongs to, or on the session's own stream when via is nil. The answer goes back to c.
+	Ask(c Questioner, m *framing.Message, via Sink)
 	// Withdraw relays the server's cancellation of a request it made; id is the server's id of that request.
-	Withdraw(c *Conn, m *framing.Message, id []byte)
+	Withdraw(c Questioner, m *framing.Message, id []byte)
 	// Notify takes a notification that belongs to no request. Equal keys are merged while nobody listens.
 	Notify(f framing.Frame, key string)
 	// Listening reports whether the client has a stream open for what the server sends of its own accord.

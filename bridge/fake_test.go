@@ -248,13 +248,13 @@ type session struct {
 	withdrawn []string
 	closed    int
 	listening bool
-	onAsk     func(c *bridge.Conn, m *framing.Message)
+	onAsk     func(c bridge.Questioner, m *framing.Message)
 	onClosed  func()
 }
 
 func (s *session) Declares(f string) bool { return slices.Contains(s.features, f) }
 
-func (s *session) Ask(c *bridge.Conn, m *framing.Message, via bridge.Sink) {
+func (s *session) Ask(c bridge.Questioner, m *framing.Message, via bridge.Sink) {
 	s.mu.Lock()
 	s.asked, s.via = append(s.asked, idOf(m)), append(s.via, via)
 	s.mu.Unlock()
@@ -263,7 +263,7 @@ func (s *session) Ask(c *bridge.Conn, m *framing.Message, via bridge.Sink) {
 	}
 }
 
-func (s *session) Withdraw(_ *bridge.Conn, _ *framing.Message, id []byte) {
+func (s *session) Withdraw(_ bridge.Questioner, _ *framing.Message, id []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.withdrawn = append(s.withdrawn, string(id))
@@ -319,6 +319,8 @@ func (h *handler) ServerRequest(_ *bridge.Conn, m *framing.Message) {
 	defer h.mu.Unlock()
 	h.requests = append(h.requests, string(m.Raw))
 }
+
+func (h *handler) InputRequired(bridge.Ticket, *framing.Message) bool { return false }
 
 func (h *handler) ServerNotification(_ *bridge.Conn, m *framing.Message) {
 	h.mu.Lock()

@@ -74,6 +74,9 @@ func digits(raw []byte) (n int64) {
 }
 
 func (c *Conn) response(m *framing.Message) {
+	if era.IsInput(m) && c.inputRequired(m) {
+		return
+	}
 	k := c.take(m.Bytes(m.ID))
 	switch {
 	case k == nil: // late, unknown or already answered: ignored (CAN-05)
@@ -82,6 +85,16 @@ func (c *Conn) response(m *framing.Message) {
 	default:
 		k.ex.Sink.Finish(c.answer(k.ex, m))
 	}
+}
+
+// inputRequired offers the handler a call of a legacy client whose modern server asks for input.
+func (c *Conn) inputRequired(m *framing.Message) bool {
+	n, _ := parseID(m.Bytes(m.ID))
+	c.mu.Lock()
+	k := c.calls[n]
+	mine := k != nil && k.ex != nil && k.ex.Era == mcp.Legacy && c.phase == open && c.facts.Era == mcp.Modern
+	c.mu.Unlock()
+	return mine && c.h.InputRequired(Ticket{c, k}, m)
 }
 
 // answer turns the server's response into the client's.

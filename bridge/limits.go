@@ -30,6 +30,8 @@ type Limits struct {
 	// Queue. They hold nobody up, and wait until the server reads or ends. What comes beyond is dropped with an EventDropped.
 	// Default 4 MiB.
 	Notices int
+	// Ask is how long a legacy client has to answer a question of a modern server (translation 6.4). Default 10 minutes.
+	Ask time.Duration
 	// Line is the longest message taken from a server, in bytes. Default 64 MiB.
 	Line int
 	// Subscriptions is the number of resource URIs a link holds. Default 10,000.
@@ -55,6 +57,7 @@ func (l Limits) WithDefaults() Limits {
 	l.SendWait = or(l.SendWait, 10*time.Second)
 	l.Waiting = or(l.Waiting, 192<<20)
 	l.Notices = or(l.Notices, 4<<20)
+	l.Ask = or(l.Ask, 10*time.Minute)
 	l.Line = or(l.Line, 64<<20)
 	l.Subscriptions = or(l.Subscriptions, 10_000)
 	return l

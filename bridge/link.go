@@ -68,6 +68,7 @@ type Link struct {
 	conn        *Conn
 	opening     *opening
 	sessions    []Session
+	reversals   []*reversal // calls that wait for their client's answers
 	state       linkState
 	opened      int // connections opened so far
 	lastUse     time.Time
@@ -247,7 +248,11 @@ func (l *Link) Detach(s Session) {
 	c := l.conn
 	l.lastUse = time.Now()
 	l.mu.Unlock()
-	if c == nil || l.cfg.Exclusive {
+	if l.cfg.Exclusive {
+		return
+	}
+	l.endReversals(s)
+	if c == nil {
 		return
 	}
 	tell := c.release(s)

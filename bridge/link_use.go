@@ -27,9 +27,9 @@ func (l *Link) Use() Use {
 }
 
 func (l *Link) useLocked() Use {
-	u := Use{Live: l.conn != nil || l.opening != nil, Sessions: len(l.sessions), Listening: l.listeningLocked()}
+	u := Use{Live: l.conn != nil || l.opening != nil, Sessions: len(l.sessions), Listening: l.listeningLocked(), Calls: len(l.reversals)}
 	if l.opening != nil {
-		u.Calls = 1
+		u.Calls++
 	}
 	if l.conn != nil {
 		u.Calls += l.conn.pending()

@@ -141,7 +141,7 @@ func TestQuestionToACallThatEnds(t *testing.T) {
 func TestRefusedQuestionsAreForgotten(t *testing.T) {
 	k := newLinkRig(t, bridge.LinkConfig{Exclusive: true}, legacyFacts(`{}`))
 	q := request(elicit)
-	s := &session{onAsk: func(c *bridge.Conn, m *framing.Message) { c.Refuse(m, mcp.CodeInternal, "too many") }}
+	s := &session{onAsk: func(c bridge.Questioner, m *framing.Message) { c.Refuse(m, mcp.CodeInternal, "too many") }}
 	k.link.Attach(s)
 	conn, srv := k.open(t)
 	for range 3 { // the id is free again each time

@@ -270,6 +270,8 @@ func (n *note) ServerRequest(c *bridge.Conn, m *framing.Message) {
 	}
 }
 
+func (n *note) InputRequired(bridge.Ticket, *framing.Message) bool { return false }
+
 func (n *note) ServerNotification(_ *bridge.Conn, m *framing.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -111,8 +111,12 @@ func (x *exchange) send(c *Class, s Session, conn *bridge.Conn, st *bridge.Strea
 	if x.answerHere(ctx, c, s, conn, st) {
 		return nil
 	}
-	_, err := conn.Dispatch(ctx, &bridge.Exchange{Message: c.Message, Era: mcp.Legacy, Version: s.Version(), Method: c.Method,
-		Traits: c.Traits, Principal: x.who, Session: s, Level: s.Level(), Info: s.ClientInfo(), Sink: st})
+	ex := &bridge.Exchange{Message: c.Message, Era: mcp.Legacy, Version: s.Version(), Method: c.Method,
+		Traits: c.Traits, Principal: x.who, Session: s, Level: s.Level(), Info: s.ClientInfo(), Sink: st}
+	if conn.Facts().Era == mcp.Modern && x.accept.SSE { // who takes JSON only cannot be asked (META-14, translation 6.2)
+		ex.Envelope = era.ClientCapabilitiesToModern(era.AtRevision(s.Capabilities(), s.Version()))
+	}
+	_, err := conn.Dispatch(ctx, ex)
 	return err
 }
 
@@ -204,17 +208,15 @@ func fail(st *bridge.Stream, m *framing.Message, err *bridge.Error) {
 func (x *exchange) notification(c *Class, s Session) {
 	m, ctx, link := c.Message, x.r.Context(), s.Link()
 	conn := link.Live()
-	if conn == nil {
-		return
-	}
-	switch c.Method {
-	case mcp.Initialized:
-		link.Initialized(ctx, conn)
-	case mcp.Cancelled:
-		conn.CancelWhere(m.Bytes(m.Param("requestId")), m.Bytes(m.Param("reason")), func(e *bridge.Exchange) bool {
+	switch {
+	case c.Method == mcp.Cancelled:
+		link.CancelWhere(conn, m.Bytes(m.Param("requestId")), m.Bytes(m.Param("reason")), func(e *bridge.Exchange) bool {
 			return e.Session == bridge.Session(s)
 		})
-	case mcp.Progress: // of an answer to a question: its token is the server's own
+	case conn == nil:
+	case c.Method == mcp.Initialized:
+		link.Initialized(ctx, conn)
+	case c.Method == mcp.Progress: // of an answer to a question: its token is the server's own
 		if conn.Facts().Era == mcp.Legacy {
 			_ = conn.Forward(ctx, framing.Whole(m.Raw))
 		}

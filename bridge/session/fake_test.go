@@ -61,7 +61,9 @@ func (s *server) got() []string {
 // handler owns a connection that no link has.
 type handler struct{}
 
-func (handler) ServerRequest(*bridge.Conn, *framing.Message)      {}
+func (handler) ServerRequest(*bridge.Conn, *framing.Message)       {}
+func (handler) InputRequired(bridge.Ticket, *framing.Message) bool { return false }
+
 func (handler) ServerNotification(*bridge.Conn, *framing.Message) {}
 func (handler) Closed(*bridge.Conn, error)                        {}
 

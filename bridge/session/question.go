@@ -12,7 +12,7 @@ import (
 // ask is a question of the server that the client has not answered yet.
 type ask struct {
 	key  string // our id
-	conn *bridge.Conn
+	conn bridge.Questioner
 	id   []byte // the server's id, raw
 	via  bridge.Sink
 }
@@ -22,7 +22,7 @@ func (a *ask) rawID() []byte { return strconv.AppendQuote(nil, a.key) }
 
 // Ask implements bridge.Session: the question goes out under a string id of the session's own, so that it never looks
 // like one of the client's (translation 4.1).
-func (s *Session) Ask(c *bridge.Conn, m *framing.Message, via bridge.Sink) {
+func (s *Session) Ask(c bridge.Questioner, m *framing.Message, via bridge.Sink) {
 	if over(via) {
 		via = nil
 	}
@@ -70,7 +70,7 @@ func (s *Session) Answer(m *framing.Message) {
 }
 
 // Withdraw implements bridge.Session.
-func (s *Session) Withdraw(c *bridge.Conn, m *framing.Message, id []byte) {
+func (s *Session) Withdraw(c bridge.Questioner, m *framing.Message, id []byte) {
 	for _, a := range s.takeBack(func(a *ask) bool { return a.conn == c && string(a.id) == string(id) }) {
 		s.cancel(a, framing.Rewrite(m.Raw, era.CancelEdits(m, a.rawID())))
 	}
