@@ -47,11 +47,11 @@ func TestErrorCopies(t *testing.T) {
 func TestLimitDefaults(t *testing.T) {
 	got := bridge.Limits{}.WithDefaults()
 	want := bridge.Limits{Calls: 10_000, Timeout: 5 * time.Minute, HardTimeout: time.Hour, Start: time.Minute, Probe: 5 * time.Second,
-		Queue: 64 << 20, SendWait: 10 * time.Second, Waiting: 192 << 20, Notices: 4 << 20, Ask: 10 * time.Minute, Line: 64 << 20, Subscriptions: 10_000}
+		Queue: 64 << 20, SendWait: 10 * time.Second, Waiting: 192 << 20, Notices: 4 << 20, Ask: 10 * time.Minute, Line: 64 << 20, Listeners: 10_000, Subscriptions: 10_000}
 	if got != want {
 		t.Errorf("defaults %+v", got)
 	}
-	set := bridge.Limits{Calls: 1, Timeout: 2 * time.Hour, Start: 3, Probe: 4, Queue: 5, Line: 6, Subscriptions: 7, SendWait: 8, Waiting: 9, Notices: 10, Ask: 11}
+	set := bridge.Limits{Calls: 1, Timeout: 2 * time.Hour, Start: 3, Probe: 4, Queue: 5, Line: 6, Listeners: 12, Subscriptions: 7, SendWait: 8, Waiting: 9, Notices: 10, Ask: 11}
 	got = set.WithDefaults()
 	if set.HardTimeout = 2 * time.Hour; got != set { // never below the timeout
 		t.Errorf("kept %+v, want %+v", got, set)

@@ -34,6 +34,8 @@ type Limits struct {
 	Ask time.Duration
 	// Line is the longest message taken from a server, in bytes. Default 64 MiB.
 	Line int
+	// Listeners is the number of listens of modern clients a link to a legacy server holds. Default 10,000.
+	Listeners int
 	// Subscriptions is the number of resource URIs a link holds. Default 10,000.
 	Subscriptions int
 }
@@ -59,6 +61,7 @@ func (l Limits) WithDefaults() Limits {
 	l.Notices = or(l.Notices, 4<<20)
 	l.Ask = or(l.Ask, 10*time.Minute)
 	l.Line = or(l.Line, 64<<20)
+	l.Listeners = or(l.Listeners, 10_000)
 	l.Subscriptions = or(l.Subscriptions, 10_000)
 	return l
 }

@@ -43,6 +43,8 @@ type LinkConfig struct {
 	// Reopened links serve a session whose client has finished its handshake with an earlier link: the first opening restores
 	// what the session established, as a later one does.
 	Reopened bool
+	// Single links serve one request: nothing is subscribed to on them.
+	Single bool
 	// Keep has the server opened again by itself when it dies, whether or not somebody listens.
 	Keep   bool
 	Back   Back
@@ -104,6 +106,9 @@ func NewLink(ctx context.Context, cfg LinkConfig) *Link {
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	return l
 }
+
+// LivesOn reports whether the link serves more than one request.
+func (l *Link) LivesOn() bool { return !l.cfg.Single }
 
 // Name is the name of the server.
 func (l *Link) Name() string { return l.cfg.Name }
@@ -238,11 +243,11 @@ func (l *Link) Detach(s Session) {
 	delete(l.state.levels, s)
 	var free []string
 	for uri, who := range l.state.subs {
-		if who = slices.DeleteFunc(who, func(o Session) bool { return o == s }); len(who) == 0 {
-			delete(l.state.subs, uri)
+		had := len(who) > 0
+		who = slices.DeleteFunc(who, func(o Session) bool { return o == s })
+		l.state.subs[uri] = who
+		if had && len(who) == 0 {
 			free = append(free, uri)
-		} else {
-			l.state.subs[uri] = who
 		}
 	}
 	c := l.conn
@@ -252,16 +257,13 @@ func (l *Link) Detach(s Session) {
 		return
 	}
 	l.endReversals(s)
-	if c == nil {
-		return
+	if len(free) > 0 {
+		l.background(func(ctx context.Context) { l.linger(ctx, free) })
 	}
-	tell := c.release(s)
-	l.background(func(ctx context.Context) {
-		tell(ctx)
-		for _, uri := range free {
-			l.unhold(ctx, c, uri)
-		}
-	})
+	if c != nil {
+		tell := c.release(s)
+		l.background(tell)
+	}
 }
 
 // background runs a short best-effort job that the link waits for when it is closed.
@@ -287,6 +289,9 @@ func (l *Link) Close(ctx context.Context) error {
 	}
 	l.mu.Unlock()
 	l.cancel(errLinkClosed)
+	for _, s := range l.listeners() {
+		s.end(Answer{}) // without a result: the client listens again, if the server is still there (SUB-11)
+	}
 	err := l.cfg.Back.Close(ctx)
 	done := make(chan struct{})
 	go func() { l.wg.Wait(); close(done) }()

@@ -212,6 +212,9 @@ func (l *Link) sessionAdmits(s Session, at mcp.Level) bool {
 func (l *Link) deliverLog(m *framing.Message, at mcp.Level) bool {
 	sent := false
 	for _, s := range l.attached() {
+		if _, ok := s.(*Listener); ok {
+			continue // LOG-02
+		}
 		if l.cfg.Exclusive || l.sessionAdmits(s, at) {
 			s.Notify(framing.Whole(m.Raw), "")
 			sent = true

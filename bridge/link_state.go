@@ -20,10 +20,17 @@ func (l *Link) restore(ctx context.Context, c *Conn) {
 	l.mu.Lock()
 	level := l.state.level
 	uris := make([]string, 0, len(l.state.subs))
-	for uri := range l.state.subs {
+	for uri, who := range l.state.subs {
+		if len(who) == 0 { // it was about to be released
+			delete(l.state.subs, uri)
+			continue
+		}
 		uris = append(uris, uri)
 	}
 	l.mu.Unlock()
+	for _, s := range l.listeners() {
+		s.narrowed(c.Facts().Capabilities())
+	}
 	if level != mcp.NoLevel {
 		_, _ = c.RoundTrip(ctx, mcp.SetLevel, []byte(`{"level":"`+level.String()+`"}`))
 	}
@@ -176,14 +183,32 @@ func (l *Link) Unsubscribe(ctx context.Context, c *Conn, s Session, uri []byte) 
 	l.mu.Lock()
 	who := slices.DeleteFunc(slices.Clone(l.state.subs[string(uri)]), func(o Session) bool { return o == s })
 	last := len(who) == 0 && len(l.state.subs[string(uri)]) > 0
-	if last {
-		delete(l.state.subs, string(uri))
-	} else if len(who) > 0 {
-		l.state.subs[string(uri)] = who
+	if last || len(who) > 0 {
+		l.state.subs[string(uri)] = who // also when nobody is left: the server has not been told yet
 	}
 	l.mu.Unlock()
 	if last {
 		l.unhold(ctx, c, string(uri))
+	}
+}
+
+// lingerTime is how long a resource stays subscribed to after its last holder has left, for one who comes back at once
+// (translation 8.2).
+const lingerTime = 2 * time.Second
+
+// linger releases resources whose last holder has left, after a while and if they are still held by nobody.
+func (l *Link) linger(ctx context.Context, uris []string) {
+	t := time.NewTimer(lingerTime)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+		return
+	}
+	for _, uri := range uris {
+		if c := l.Live(); c != nil {
+			l.unhold(ctx, c, uri)
+		}
 	}
 }
 
@@ -195,7 +220,10 @@ func (l *Link) unhold(ctx context.Context, c *Conn, uri string) {
 	}
 	defer done()
 	l.mu.Lock()
-	_, again := l.state.subs[uri]
+	again := len(l.state.subs[uri]) > 0
+	if !again {
+		delete(l.state.subs, uri)
+	}
 	l.mu.Unlock()
 	if !again {
 		_, _ = c.RoundTrip(ctx, mcp.ResourcesUnsubscribe, uriParams(uri))

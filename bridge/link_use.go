@@ -96,7 +96,17 @@ func (l *Link) needed() bool {
 }
 
 func (l *Link) neededLocked() bool {
-	return !l.closed && (l.cfg.Keep || len(l.state.subs) > 0 || l.listeningLocked())
+	return !l.closed && (l.cfg.Keep || l.heldLocked() || l.listeningLocked())
+}
+
+// heldLocked reports whether somebody is subscribed to a resource.
+func (l *Link) heldLocked() bool {
+	for _, who := range l.state.subs {
+		if len(who) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Waits of revive between tries that fail at once.

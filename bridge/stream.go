@@ -33,6 +33,8 @@ type StreamLimits struct {
 	Unsent int
 	// Merge is the number of waiting messages from which notifications of one key replace each other. Default 32.
 	Merge int
+	// EndFull ends a stream that would have to drop a notification, for readers who must know that they have missed one.
+	EndFull bool
 	// Replay is how many bytes of sent messages are kept for a client that resumes; 0 keeps none.
 	Replay int
 }
@@ -79,6 +81,10 @@ func (s *Stream) Notify(f framing.Frame, key string) {
 		return
 	}
 	if s.unsent+f.Len() > s.limits.Unsent && len(s.out) > s.next {
+		if s.limits.EndFull {
+			s.closed = true
+			s.signal()
+		}
 		return
 	}
 	s.putLocked(Outgoing{Frame: f, Kind: OutNote, Key: key})

@@ -70,9 +70,10 @@ func (x *exchange) modernRequest(c *Class, link *bridge.Link, conn *bridge.Conn)
 	if facts.Era == mcp.Legacy {
 		switch c.Method {
 		case mcp.Discover:
-			return x.local(m, facts.Hello.DiscoverResult(era.DiscoverOptions{Completions: facts.Completions}))
+			return x.local(m, facts.Hello.DiscoverResult(era.DiscoverOptions{Completions: facts.Completions,
+				KeepListChanged: true, KeepSubscribe: link.LivesOn()}))
 		case mcp.Listen:
-			return x.listenInVain(m)
+			return x.listen(c, link, conn)
 		}
 		if err := checkState(c); err != nil {
 			return err
@@ -95,7 +96,7 @@ func (x *exchange) modernRequest(c *Class, link *bridge.Link, conn *bridge.Conn)
 	if c.Method == mcp.Listen {
 		r.stop = func() {
 			if ticket.Cancel([]byte(`"the bridge stops"`)) {
-				st.Finish(listenEnd(m))
+				st.Finish(bridge.Answer{Frame: bridge.ListenEnd(m.Bytes(m.ID)), Status: 200})
 			}
 		}
 	}
@@ -135,23 +136,17 @@ func (x *exchange) checkParams(ctx context.Context, c *Class, link *bridge.Link,
 	return err
 }
 
-// listenInVain serves a listen in front of a legacy server, of which no changes are carried to modern clients: the
-// acknowledgement honours nothing, the stream stays open, and it ends with a result when the bridge stops (SUB-04,
-// SUB-17, SUB-09). Discovery promises no changes either.
-func (x *exchange) listenInVain(m *framing.Message) *bridge.Error {
-	st := bridge.NewStream(1, bridge.StreamLimits{})
-	st.Notify(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+mcp.Acknowledged+`","params":{"notifications":{},`+listenMeta(m)+`}}`)), "")
-	r := relay{exchange: x, st: st, gone: func() {}, stop: func() { st.Finish(listenEnd(m)) }}
+// listen serves a listen in front of a legacy server until the client leaves, the server is taken away or the bridge stops (translation
+// 8.2, SUB-09). A client that does not read loses the stream before it loses a change without knowing.
+func (x *exchange) listen(c *Class, link *bridge.Link, conn *bridge.Conn) *bridge.Error {
+	st := bridge.NewStream(1, bridge.StreamLimits{EndFull: true})
+	l, err := link.Listen(x.r.Context(), conn, &bridge.Exchange{Message: c.Message, Era: mcp.Modern, Version: c.Version, Method: c.Method,
+		Traits: c.Traits, Principal: x.who, Sink: st})
+	if err != nil {
+		return err
+	}
+	defer link.Detach(l)
+	r := relay{exchange: x, st: st, gone: func() {}, stop: l.End}
 	r.run(true)
 	return nil
-}
-
-// listenMeta is the _meta member of everything that belongs to a listen (SUB-05).
-func listenMeta(m *framing.Message) string {
-	return `"_meta":{"` + mcp.MetaSubscriptionID + `":` + string(m.Bytes(m.ID)) + `}`
-}
-
-// listenEnd is the graceful end of a listen (SUB-09).
-func listenEnd(m *framing.Message) bridge.Answer {
-	return bridge.Answer{Frame: bridge.ResultFrame(m.Bytes(m.ID), []byte(`{"resultType":"complete",`+listenMeta(m)+`}`)), Status: 200}
 }

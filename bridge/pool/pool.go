@@ -100,6 +100,7 @@ func (p *Pool) newLocked(kind string, k Key, particular bridge.LinkConfig) (*ten
 	t := &tenant{place: place{pool: p}, kind: kind, key: k, since: time.Now(), over: make(chan struct{})}
 	cfg := p.cfg.Link
 	cfg.Want, cfg.Params, cfg.Exclusive, cfg.Reopened, cfg.Keep = k.Era, particular.Params, particular.Exclusive, particular.Reopened, particular.Keep
+	cfg.Single = kind == KindRequest
 	cfg.Back = t
 	t.link = bridge.NewLink(p.ctx, cfg)
 	p.retrySpares()
