@@ -101,11 +101,12 @@ type call struct {
 	moved    bool
 	started  time.Time
 	deadline time.Time
-	asks     int          // questions of the server waiting for a human: no deadline meanwhile (CAN-12)
-	endless  bool         // a listen: no deadline at all
-	crowd    bool         // many others were open when it was made
-	reversal *reversal    // of a call that asked its client before, else nil
-	set      []framing.Op // members of params that the client did not send
+	asks     int             // questions of the server waiting for a human: no deadline meanwhile (CAN-12)
+	endless  bool            // a listen: no deadline at all
+	crowd    bool            // many others were open when it was made
+	reversal *reversal       // of a call that asked its client before, else nil
+	listen   *upstreamListen // of a listen of the bridge's own for its sessions, else nil
+	set      []framing.Op    // members of params that the client did not send
 }
 
 // ConnConfig says how to run a connection.

@@ -216,6 +216,8 @@ func (c *Conn) endListen(m *framing.Message) {
 	c.mu.Unlock()
 	if k.ex != nil {
 		k.ex.Sink.Finish(Answer{})
+	} else {
+		close(k.reply)
 	}
 }
 
@@ -229,6 +231,8 @@ func (c *Conn) subscribed(m *framing.Message) {
 	switch {
 	case k == nil || !k.endless:
 		c.events.emit(Event{Server: c.name, Kind: EventDropped, Detail: m.MethodName()})
+	case k.listen != nil:
+		k.listen.note(m)
 	case k.ex != nil:
 		edits := era.SubscriptionEdits(m, k.ex.Message.Bytes(k.ex.Message.ID))
 		k.ex.Sink.Notify(framing.Rewrite(m.Raw, edits), notifyKey(m))

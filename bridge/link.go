@@ -76,8 +76,9 @@ type Link struct {
 	lastUse     time.Time
 	closed      bool
 	catalog     catalog
-	initialized bool  // the client of an exclusive link has finished its handshake
-	reviving    bool  // revive runs
+	initialized bool // the client of an exclusive link has finished its handshake
+	reviving    bool // revive runs
+	watch       watch
 	held        *Conn // waits for notifications/initialized from that client
 }
 
@@ -201,6 +202,8 @@ func (l *Link) open(op *opening) {
 		return
 	}
 	l.conn, op.conn = c, c
+	l.watch.missed = l.watch.missed || again
+	l.watchLocked()
 	if hold && c.Facts().Era == mcp.Legacy {
 		l.held = c
 	}
@@ -241,6 +244,10 @@ func (l *Link) Detach(s Session) {
 	l.mu.Lock()
 	l.sessions = slices.DeleteFunc(l.sessions, func(o Session) bool { return o == s })
 	delete(l.state.levels, s)
+	if len(l.sessions) == 0 {
+		l.watch.lists = false
+	}
+	l.watchLocked()
 	var free []string
 	for uri, who := range l.state.subs {
 		had := len(who) > 0

@@ -120,6 +120,11 @@ func (l *Link) updated(f framing.Frame, uri string) {
 		s.Notify(f, mcp.ResourcesUpdated+" "+uri)
 		return
 	}
+	l.updatedHeld(f, uri)
+}
+
+// updatedHeld gives a resource update to the sessions that hold the URI or one above it.
+func (l *Link) updatedHeld(f framing.Frame, uri string) {
 	var who []Session
 	l.mu.Lock()
 	for held, sessions := range l.state.subs {

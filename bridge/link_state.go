@@ -37,12 +37,7 @@ func (l *Link) restore(ctx context.Context, c *Conn) {
 	for _, uri := range uris {
 		_, _ = c.RoundTrip(ctx, mcp.ResourcesSubscribe, uriParams(uri))
 	}
-	for _, method := range ListChanges(c.Facts().Capabilities()) {
-		l.broadcast(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+method+`"}`)), method)
-	}
-	for _, uri := range uris {
-		l.updated(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+mcp.ResourcesUpdated+`","params":{"uri":`+uri+`}}`)), uri)
-	}
+	l.tellAll(c, uris)
 }
 
 // ListChanges names the notifications of changed lists that a server with these raw capabilities may send.
@@ -129,6 +124,9 @@ func (l *Link) EnsureLevel(ctx context.Context, c *Conn, level mcp.Level) {
 func (l *Link) Subscribe(ctx context.Context, c *Conn, s Session, uri []byte) (refused *framing.Message, err *Error) {
 	ctx, stop := context.WithTimeout(ctx, l.cfg.Limits.Timeout)
 	defer stop()
+	if c.Facts().Era == mcp.Modern {
+		return nil, l.subscribeUpstream(ctx, c, s, string(uri))
+	}
 	done, failed := l.change(ctx, string(uri))
 	if failed != nil {
 		return nil, unanswered(l.cfg.Name, failed)
@@ -223,9 +221,10 @@ func (l *Link) unhold(ctx context.Context, c *Conn, uri string) {
 	again := len(l.state.subs[uri]) > 0
 	if !again {
 		delete(l.state.subs, uri)
+		l.watchLocked()
 	}
 	l.mu.Unlock()
-	if !again {
+	if !again && c.Facts().Era == mcp.Legacy {
 		_, _ = c.RoundTrip(ctx, mcp.ResourcesUnsubscribe, uriParams(uri))
 	}
 }

@@ -37,7 +37,7 @@ type asking struct {
 }
 
 // ask begins a call in a bubble and has the server answer it with a result body, then lets f go on.
-func ask(t *testing.T, l bridge.Limits, line string, v mcp.Version, interim string, f func(a *asking)) {
+func ask(t *testing.T, l bridge.Limits, line string, v mcp.Version, interim string, f func(t *testing.T, a *asking)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		a := &asking{t: t, linkRig: newLinkRig(t, bridge.LinkConfig{Limits: l}, modernFacts(`{"logging":{}}`))}
@@ -48,7 +48,7 @@ func ask(t *testing.T, l bridge.Limits, line string, v mcp.Version, interim stri
 		a.ex.Session, a.ex.Version, a.ex.Envelope, a.ex.Level = a.who, v, []byte(everyFeature), mcp.ParseLevel("error")
 		_, a.id = dispatch(t, a.conn, a.srv, a.ex)
 		a.interim(interim)
-		f(a)
+		f(t, a)
 	})
 }
 
@@ -106,7 +106,7 @@ const (
 // the same params, the answer under its key and the state byte for byte; progress of both rounds goes to the client's one
 // token and only grows (MRT-05, MRT-12, 4.2, 6.6).
 func TestReverseExchange(t *testing.T) {
-	ask(t, bridge.Limits{}, deploy, mcp.V20250618, wants(`"op\u0061que=="`, elicits), func(a *asking) {
+	ask(t, bridge.Limits{}, deploy, mcp.V20250618, wants(`"op\u0061que=="`, elicits), func(t *testing.T, a *asking) {
 		alike(t, "stream", a.who.via[0] == bridge.Sink(a.sink), true)
 		alike(t, "question", string(a.put[0].Bytes(a.put[0].Params)), strings.Replace(sure, `"mode":"form",`, "", 1))
 		if u := a.link.Use(); u.Calls != 1 {
@@ -161,7 +161,7 @@ func TestReverseRefusals(t *testing.T) {
 		{"malformed roots", reading, roots, `"result":{"roots":{}}`, "", "malformed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ask(t, bridge.Limits{}, c.line, mcp.V20251125, wants(`"s"`, c.question), func(a *asking) {
+			ask(t, bridge.Limits{}, c.line, mcp.V20251125, wants(`"s"`, c.question), func(t *testing.T, a *asking) {
 				a.answer(0, c.answer)
 				if c.response != "" {
 					m := a.retried()
@@ -180,7 +180,7 @@ func TestReverseRefusals(t *testing.T) {
 
 // One refusal ends the call; what else the client was asked is withdrawn.
 func TestReverseWithdrawsRest(t *testing.T) {
-	ask(t, bridge.Limits{}, deploy, mcp.V20251125, wants("", samples, elicits), func(a *asking) {
+	ask(t, bridge.Limits{}, deploy, mcp.V20251125, wants("", samples, elicits), func(t *testing.T, a *asking) {
 		a.answer(0, `"error":{"code":-1,"message":"no"}`)
 		a.sink.only(t)
 		same(t, "withdrawn", a.who.withdrawn, []string{idOf(a.put[1])})
@@ -193,7 +193,7 @@ func TestReverseWithdrawsRest(t *testing.T) {
 // A client that never answers: after the limit the question is withdrawn, and counts as refused (translation 6.4).
 func TestReverseUnanswered(t *testing.T) {
 	l := bridge.Limits{Ask: 3 * minute, Timeout: minute}
-	ask(t, l, deploy, mcp.V20251125, wants("", elicits), func(a *asking) {
+	ask(t, l, deploy, mcp.V20251125, wants("", elicits), func(t *testing.T, a *asking) {
 		pass(3*minute - 1)
 		a.sink.open(t)
 		a.srv.quiet(t)
@@ -202,7 +202,7 @@ func TestReverseUnanswered(t *testing.T) {
 		alike(t, "response", string(m.Bytes(m.Param("inputResponses"))), `{"ok":{"action":"cancel"}}`)
 		same(t, "withdrawn", a.who.withdrawn, []string{idOf(a.put[0])})
 	})
-	ask(t, l, deploy, mcp.V20251125, wants("", samples), func(a *asking) {
+	ask(t, l, deploy, mcp.V20251125, wants("", samples), func(t *testing.T, a *asking) {
 		pass(3 * minute)
 		if got := a.sink.only(t); !strings.Contains(got, `"isError":true`) {
 			t.Errorf("got %s", got)
@@ -213,7 +213,7 @@ func TestReverseUnanswered(t *testing.T) {
 // The client cancels its request while it is asked: the questions are withdrawn, nothing is sent upstream, and there is no answer
 // (CAN-03, translation 6.4). Ids of others do nothing.
 func TestReverseCancelled(t *testing.T) {
-	ask(t, bridge.Limits{}, deploy, mcp.V20251125, wants("", elicits), func(a *asking) {
+	ask(t, bridge.Limits{}, deploy, mcp.V20251125, wants("", elicits), func(t *testing.T, a *asking) {
 		mine := func(e *bridge.Exchange) bool { return e.Session == bridge.Session(a.who) }
 		if a.link.CancelWhere(a.conn, []byte(`"other"`), nil, mine) {
 			t.Error("another id was cancelled")
@@ -235,7 +235,7 @@ func TestReverseEnds(t *testing.T) {
 		"link closed":  func(a *asking) { _ = a.link.Close(context.Background()) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			ask(t, bridge.Limits{}, deploy, mcp.V20251125, wants("", elicits), func(a *asking) {
+			ask(t, bridge.Limits{}, deploy, mcp.V20251125, wants("", elicits), func(t *testing.T, a *asking) {
 				end(a)
 				synctest.Wait()
 				has(t, a.sink.only(t), `"c"`, bridge.ReasonStopping)
@@ -246,7 +246,7 @@ func TestReverseEnds(t *testing.T) {
 
 // A modern server that ends between two rounds has lost nothing: the request goes to a new connection (translation 6.5).
 func TestReverseServerEnds(t *testing.T) {
-	ask(t, bridge.Limits{}, deploy, mcp.V20251125, wants(`"s"`, elicits), func(a *asking) {
+	ask(t, bridge.Limits{}, deploy, mcp.V20251125, wants(`"s"`, elicits), func(t *testing.T, a *asking) {
 		a.srv.die(errDied)
 		synctest.Wait()
 		a.sink.open(t)
@@ -262,7 +262,7 @@ func TestReverseServerEnds(t *testing.T) {
 // Rounds that carry only state wait longer each time, and ten requests are the end (translation 6.5).
 func TestReverseRounds(t *testing.T) {
 	for _, line := range []string{deploy, reading} {
-		ask(t, bridge.Limits{}, line, mcp.V20251125, wants(`"s1"`), func(a *asking) {
+		ask(t, bridge.Limits{}, line, mcp.V20251125, wants(`"s1"`), func(t *testing.T, a *asking) {
 			pause := 250 * time.Millisecond
 			for n := 2; n <= 10; n++ {
 				pass(pause - 1)
@@ -287,7 +287,7 @@ func TestReverseRounds(t *testing.T) {
 
 // An error to the further request is the outcome; nothing is started over (translation 6.5).
 func TestReverseErrorOnRetry(t *testing.T) {
-	ask(t, bridge.Limits{}, deploy, mcp.V20251125, wants(`"s"`), func(a *asking) {
+	ask(t, bridge.Limits{}, deploy, mcp.V20251125, wants(`"s"`), func(t *testing.T, a *asking) {
 		pass(time.Second)
 		a.retried()
 		a.srv.say(`{"jsonrpc":"2.0","id":` + a.id + `,"error":{"code":-32602,"message":"state expired"}}`)
@@ -325,7 +325,7 @@ func TestReverseViolations(t *testing.T) {
 			})
 		})
 	}
-	ask(t, bridge.Limits{}, `{"jsonrpc":"2.0","id":"c","method":"tools/list"}`, mcp.V20251125, wants("", roots), func(a *asking) {
+	ask(t, bridge.Limits{}, `{"jsonrpc":"2.0","id":"c","method":"tools/list"}`, mcp.V20251125, wants("", roots), func(t *testing.T, a *asking) {
 		has(t, a.sink.only(t), `"c"`, bridge.ReasonPeerProtocolError)
 	})
 }
@@ -333,7 +333,7 @@ func TestReverseViolations(t *testing.T) {
 // A question that the client's revision cannot express is not asked, and counts as cancelled (translation 13.3).
 func TestReverseInexpressible(t *testing.T) {
 	many := `"ok":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"c":{"type":"array","items":{"enum":["a"]}}}}}}`
-	ask(t, bridge.Limits{}, deploy, mcp.V20250618, wants("", many), func(a *asking) {
+	ask(t, bridge.Limits{}, deploy, mcp.V20250618, wants("", many), func(t *testing.T, a *asking) {
 		m := a.retried()
 		alike(t, "response", string(m.Bytes(m.Param("inputResponses"))), `{"ok":{"action":"cancel"}}`)
 		alike(t, "asked", len(a.put), 0)

@@ -139,9 +139,8 @@ func legacyVersion(o era.Opening, params []byte) []byte {
 // known of the server otherwise (translation 2.1, 2.3, VER-41).
 func (e *endpoint) hello(f *bridge.Facts, requested string) (mcp.Version, []byte) {
 	if f.Era == mcp.Modern {
-		v, d := mcp.NegotiateLegacy(requested), f.Discovery
-		d.Capabilities = era.WithoutChanges(d.Capabilities)
-		return v, d.InitializeResult(v, e.name)
+		v := mcp.NegotiateLegacy(requested)
+		return v, f.Discovery.InitializeResult(v, e.name)
 	}
 	if e.exclusive() {
 		return f.Version, f.HelloRaw

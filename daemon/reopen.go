@@ -54,9 +54,6 @@ func (e *endpoint) seed(s *session.Session, link *bridge.Link) {
 // join establishes on a shared link what a session had, and tells its client that lists may have changed: nobody knows what
 // happened while the bridge was away.
 func (e *endpoint) join(ctx context.Context, s *session.Session, link *bridge.Link, conn *bridge.Conn) {
-	if conn.Facts().Era != mcp.Legacy {
-		return
-	}
 	if level := s.Level(); level != mcp.NoLevel {
 		link.SetSessionLevel(ctx, conn, s, level)
 	}

@@ -76,13 +76,6 @@ func (o DiscoverOptions) flags(name string, v []byte) []byte {
 	return without(v, drop...)
 }
 
-// WithoutChanges drops the flags that promise changes of lists and resources, for a link that does not carry them.
-func WithoutChanges(caps []byte) []byte {
-	var out object
-	each(caps, func(name string, v []byte) { out.add(name, DiscoverOptions{}.flags(name, v)) })
-	return out.bytes()
-}
-
 // ServerCapabilitiesToLegacy maps the capabilities object of a discovery result (translation 2.1): flags stay, since the
 // bridge listens upstream; tasks are never offered.
 func ServerCapabilitiesToLegacy(caps []byte) []byte {

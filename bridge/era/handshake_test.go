@@ -265,15 +265,3 @@ func TestRelayDiscover(t *testing.T) {
 		}
 	}
 }
-
-func TestWithoutChanges(t *testing.T) { // DSC-05: nothing is promised that is not carried
-	for in, want := range map[string]string{
-		`{"tools":{"listChanged":true,"x":1},"resources":{"subscribe":true,"listChanged":true},"logging":{}}`: `{"tools":{"x":1},"resources":{},"logging":{}}`,
-		`{"extensions":{"a/b":{"subscribe":true}}}`:                                                           `{"extensions":{"a/b":{"subscribe":true}}}`,
-		`{}`: `{}`,
-	} {
-		if got := string(WithoutChanges([]byte(in))); got != want {
-			t.Errorf("WithoutChanges(%s) = %s, want %s", in, got, want)
-		}
-	}
-}

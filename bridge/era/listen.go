@@ -90,6 +90,16 @@ func ReadListen(m *framing.Message) (l Listen, err error) {
 	return l, nil
 }
 
+// HasURI reports whether the filter names a resource. uri is a raw JSON string.
+func (l Listen) HasURI(uri []byte) bool {
+	for _, have := range l.URIs {
+		if sameString(have, uri) {
+			return true
+		}
+	}
+	return false
+}
+
 // Honoured returns what of the filter a legacy server with these raw capabilities can be held to (SUB-04). subscribe tells
 // whether the link lives long enough for subscriptions.
 func (l Listen) Honoured(caps []byte, subscribe bool) Listen {

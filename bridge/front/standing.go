@@ -22,6 +22,7 @@ func (x *exchange) get() *bridge.Error {
 	defer s.Leave()
 	st, as, own := x.pick(s)
 	s.Link().Wake() // who listens wants a server that runs
+	s.Link().Changes()
 	r := relay{exchange: x, st: st, s: s, as: as, gone: func() {}}
 	r.out = x.begin(st)
 	r.out.comment("open")

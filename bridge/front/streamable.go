@@ -131,15 +131,13 @@ func (x *exchange) answerHere(ctx context.Context, c *Class, s Session, conn *br
 		return x.setLevel(ctx, c, s, conn, st)
 	case mcp.ResourcesSubscribe, mcp.ResourcesUnsubscribe:
 		uri := m.Bytes(m.Param("uri"))
-		if modern {
-			fail(st, m, &bridge.Error{Code: mcp.CodeMethodNotFound, Reason: bridge.ReasonNotCarried,
-				Message: "this server speaks 2026-07-28 only; the bridge does not carry resource subscriptions to it"})
+		switch {
+		case !framing.IsString(uri) && modern:
+			fail(st, m, &bridge.Error{Code: mcp.CodeInvalidParams, Message: "params.uri must be a string"})
 			return true
-		}
-		if !framing.IsString(uri) {
+		case !framing.IsString(uri):
 			return false // the server refuses
-		}
-		if s.Exclusive() {
+		case s.Exclusive() && !modern:
 			s.NoteSubscription(uri, c.Method == mcp.ResourcesSubscribe)
 			link.NoteSubscription(s, uri, c.Method == mcp.ResourcesSubscribe)
 			return false
