@@ -27,6 +27,7 @@ type endpoint struct {
 	sessions  *session.Store
 	opening   func(era.Profile) []byte // initialize params of links that no single client's handshake can stand for
 	breaker   *procman.Breaker
+	pinned    mcp.Era      // era the configuration says the server speaks
 	missing   func() error // why the command cannot be started, nil if it can
 	log       *serverLogger
 	file      *telemetry.ServerLog // nil if none is kept
@@ -75,6 +76,9 @@ func (e *endpoint) Running(p bridge.Principal) []*bridge.Link {
 
 // key is what tells shared links apart (design section 8, link identity).
 func (e *endpoint) key(want mcp.Era, p bridge.Principal, profile era.Profile) pool.Key {
+	if e.pinned != mcp.EraUnknown { // clients of both eras are served in the one the server is known to speak
+		want = e.pinned
+	}
 	k := pool.Key{Era: want, Principal: p, Profile: profile}
 	if e.isolation == config.IsolationShared {
 		k.Principal = ""

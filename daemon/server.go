@@ -39,6 +39,7 @@ func (d *Daemon) endpoint(s *config.Server, c *config.Config) *endpoint {
 	e := &endpoint{name: s.Name, path: s.Path(), cfg: s, isolation: s.Isolation, opening: d.opening, leaving: make(chan struct{}),
 		breaker: procman.NewBreaker(s.Restart.BreakerCount, s.Restart.BreakerWindow, s.Restart.Max)}
 	hide := mask.New(secrets(s))
+	e.pinned = pinned(s.Protocol)
 	e.log = d.serverLog(s.Name, hide)
 	if d.state.logs != "" {
 		e.file = telemetry.NewServerLog(d.state.logs, s.Name, c.Log.MaxMB, c.Log.Keep, hide)
