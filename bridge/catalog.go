@@ -26,7 +26,7 @@ type catalog struct {
 	mu       sync.Mutex
 	conn     *Conn // the connection whose list this is, nil once it is out of date
 	from     *Conn // the connection the content was read from
-	tools    *mirror.Catalog
+	tools    *toolList
 	tried    time.Time
 	busy     *Conn // the connection that could not be asked the last time
 	fetching chan struct{}
@@ -82,6 +82,9 @@ func (k *catalog) lookup(c *Conn, tool string) []mirror.Param {
 	if k.from != c {
 		return nil
 	}
+	if k.tools == nil {
+		return nil
+	}
 	params, _ := k.tools.Tool(tool)
 	return params
 }
@@ -95,7 +98,7 @@ func (l *Link) fetchCatalog(ctx context.Context, c *Conn) {
 	k.mu.Lock()
 	k.conn = c
 	k.mu.Unlock()
-	var tools *mirror.Catalog
+	var tools *toolList
 	var err error
 	if era.HasCapability(c.Facts().Capabilities(), "tools") {
 		l.watchTools(ctx, c) // first, so that no change falls between
@@ -141,8 +144,8 @@ func OwnParams(v mcp.Version, members string) []byte {
 	return []byte(p + "}")
 }
 
-func (l *Link) readTools(ctx context.Context, c *Conn) (*mirror.Catalog, error) {
-	tools := &mirror.Catalog{}
+func (l *Link) readTools(ctx context.Context, c *Conn) (*toolList, error) {
+	tools := &toolList{off: map[string]error{}}
 	rewrite := c.tools
 	cursor := ""
 	for range catalogPages {
@@ -154,7 +157,7 @@ func (l *Link) readTools(ctx context.Context, c *Conn) (*mirror.Catalog, error) 
 			return nil, fmt.Errorf("server answered tools/list with %s", m.Bytes(m.Error))
 		}
 		next := m.Bytes(m.ResultMember("nextCursor"))
-		if m, err = rewriteTools(m, rewrite); err != nil {
+		if m, err = rewriteTools(m, rewrite, tools.off); err != nil {
 			return nil, err
 		}
 		tools.Add(m)
@@ -179,15 +182,22 @@ func (l *Link) listParams(c *Conn, cursor string) []byte {
 	return []byte("{" + cursor + "}")
 }
 
-// rewriteTools gives the list the form clients see, so that headers are checked against what they were told.
-func rewriteTools(m *framing.Message, rewrite era.ToolRewriter) (*framing.Message, error) {
+// rewriteTools gives the list the form clients see, so that headers are checked against what they were told. Tools that
+// clients do not see stay, and are entered in off.
+func rewriteTools(m *framing.Message, rewrite era.ToolRewriter, off map[string]error) (*framing.Message, error) {
 	list := m.ResultMember("tools")
 	if rewrite == nil || !list.OK() || !framing.IsArray(m.Bytes(list)) {
 		return m, nil
 	}
 	var edits []framing.Edit
 	for _, tool := range framing.Elements(m.Raw, list) {
-		edits = append(edits, rewrite(m.Raw, tool)...)
+		change := rewrite(m.Raw, tool)
+		if len(change) == 1 && change[0].At == tool && len(change[0].New) == 0 {
+			name, err := annotated(m.Raw, tool)
+			off[name] = err
+			continue
+		}
+		edits = append(edits, change...)
 	}
 	if len(edits) == 0 {
 		return m, nil

@@ -66,6 +66,9 @@ type Conn struct {
 	limits Limits
 	events EventFunc
 	tools  era.ToolRewriter
+	drops  era.ToolRewriter
+	remote RemoteHandler
+	origin int64 // the request on whose stream the message came that is being delivered, 0 if unknown; of the reading goroutine alone
 	facts  Facts // written once before phase open
 
 	mu        sync.Mutex
@@ -116,12 +119,16 @@ type ConnConfig struct {
 	Limits  Limits
 	Events  EventFunc
 	Tools   era.ToolRewriter // edits of tools/list entries, may be nil
+	// Remote is set for servers that are reached over HTTP. Drops then takes the place of Tools if the server is modern (XMH-11).
+	Remote RemoteHandler
+	Drops  era.ToolRewriter
 }
 
 // NewConn starts reading from up. The connection is in the probing phase until Establish.
 func NewConn(up Upstream, cfg ConnConfig) *Conn {
 	c := &Conn{
 		name: cfg.Name, up: up, h: cfg.Handler, limits: cfg.Limits.WithDefaults(), events: cfg.Events, tools: cfg.Tools,
+		drops: cfg.Drops, remote: cfg.Remote,
 		calls: map[int64]*call{}, questions: map[string]*question{}, waiters: map[*waiter]struct{}{}, done: make(chan struct{}), expiring: make(chan struct{}, 1),
 	}
 	go c.run()
@@ -217,6 +224,9 @@ func (c *Conn) Greeting() {
 // Establish ends the handshake. What the server sends of its own accord reaches the handler from now on.
 func (c *Conn) Establish(f Facts) {
 	c.facts = f
+	if f.Era == mcp.Modern && c.drops != nil {
+		c.tools = c.drops
+	}
 	c.mu.Lock()
 	c.phase = open
 	c.mu.Unlock()

@@ -38,6 +38,9 @@ const (
 	ReasonRequestState      Reason = "request_state_invalid"
 	ReasonTooManyRounds     Reason = "too_many_rounds"
 	ReasonDeclined          Reason = "declined"
+	ReasonBackDisconnected  Reason = "back_disconnected"
+	ReasonBackHTTPStatus    Reason = "back_http_status"
+	ReasonBackUnauthorized  Reason = "back_unauthorized"
 )
 
 // Error is a refusal or failure made by the bridge, with everything needed to show it on any front: the JSON-RPC code and

@@ -27,7 +27,10 @@ type Exchange struct {
 	Level     mcp.Level // log level this request asked for, mcp.NoLevel for none (LOG-01)
 	Envelope  []byte    // legacy front before a modern server: raw client capabilities to declare
 	Info      []byte    // legacy front before a modern server: raw clientInfo
-	Sink      Sink
+	// Headers are the Mcp-Param headers of a modern HTTP client, by canonical name: those that nobody here recognises go on to a
+	// modern remote server (HTTP-M-34).
+	Headers map[string][]string
+	Sink    Sink
 }
 
 // Answer is the one final message of an exchange.

@@ -81,6 +81,7 @@ func (c *Conn) response(m *framing.Message) {
 	switch {
 	case k == nil: // late, unknown or already answered: ignored (CAN-05)
 	case k.ex == nil:
+		c.unwatched(k)
 		k.reply <- m
 	default:
 		k.ex.Sink.Finish(c.answer(k.ex, m))

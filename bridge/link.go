@@ -46,7 +46,9 @@ type LinkConfig struct {
 	// Single links serve one request: nothing is subscribed to on them.
 	Single bool
 	// Keep has the server opened again by itself when it dies, whether or not somebody listens.
-	Keep   bool
+	Keep bool
+	// Remote tells that the server is reached over HTTP (translation 12.1).
+	Remote bool
 	Back   Back
 	Limits Limits
 	Events EventFunc
@@ -179,9 +181,7 @@ func (l *Link) open(op *opening) {
 	again := l.opened > 0 || l.cfg.Reopened
 	hold := l.cfg.Exclusive && !l.initialized
 	l.mu.Unlock()
-	c, err := l.cfg.Back.Open(ctx, OpenOptions{Want: l.cfg.Want, Params: l.cfg.Params, HoldInitialized: hold,
-		Conn: ConnConfig{Name: l.cfg.Name, Handler: l, Limits: l.cfg.Limits, Events: l.cfg.Events,
-			Tools: l.cfg.Mirror.rewriter(l.cfg.Name, l.cfg.Events)}})
+	c, err := l.cfg.Back.Open(ctx, OpenOptions{Want: l.cfg.Want, Params: l.cfg.Params, HoldInitialized: hold, Conn: l.connConfig()})
 	if err == nil && again {
 		l.restore(ctx, c)
 	}
@@ -208,6 +208,15 @@ func (l *Link) open(op *opening) {
 		l.held = c
 	}
 	l.cfg.Events.emit(Event{Server: l.cfg.Name, Kind: EventOpened, Detail: string(c.Facts().Version)})
+}
+
+func (l *Link) connConfig() ConnConfig {
+	c := ConnConfig{Name: l.cfg.Name, Handler: l, Limits: l.cfg.Limits, Events: l.cfg.Events,
+		Tools: l.cfg.Mirror.rewriter(l.cfg.Name, l.cfg.Events)}
+	if l.cfg.Remote {
+		c.Remote, c.Drops = l, l.cfg.Mirror.drops(l.cfg.Name, l.cfg.Events)
+	}
+	return c
 }
 
 type startTimeout time.Duration

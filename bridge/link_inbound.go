@@ -37,8 +37,14 @@ func (l *Link) ServerRequest(c *Conn, m *framing.Message) {
 func (l *Link) askee(c *Conn, feature string) *Exchange {
 	var who Principal
 	guess := false
+	fits := func(e *Exchange) bool {
+		return e.Session != nil && e.Traits.MayAsk && (l.cfg.Exclusive || feature != "" && e.Session.Declares(feature))
+	}
+	if ex := c.Origin(); ex != nil && fits(ex) { // it came on the stream of that call
+		return ex
+	}
 	ex, n := c.Youngest(func(e *Exchange) bool {
-		if e.Session == nil || !e.Traits.MayAsk || !l.cfg.Exclusive && (feature == "" || !e.Session.Declares(feature)) {
+		if !fits(e) {
 			return false
 		}
 		guess = guess || who != "" && who != e.Principal
@@ -179,6 +185,9 @@ func (l *Link) logMessage(c *Conn, m *framing.Message) {
 // logOwner returns the request a log message belongs to: the only one that runs; on an exclusive link the youngest; among
 // several of one principal the only one that wants messages at all, as long as none is a session's (translation 9.1, 9.3).
 func (l *Link) logOwner(c *Conn) *Exchange {
+	if ex := c.Origin(); ex != nil {
+		return ex
+	}
 	var who Principal
 	var wants *Exchange
 	levels, guess := 0, false
@@ -244,6 +253,9 @@ func (l *Link) other(c *Conn, m *framing.Message) {
 	s := l.sole()
 	modern := c.Facts().Era == mcp.Modern
 	ex, n := c.Youngest(func(e *Exchange) bool { return modern || s != nil && e.Session == s })
+	if origin := c.Origin(); origin != nil && (modern || s != nil && origin.Session == s) {
+		ex, n = origin, 1
+	}
 	switch {
 	case n == 1:
 		ex.Sink.Notify(framing.Whole(m.Raw), "")

@@ -113,3 +113,17 @@ func visible(s string) bool {
 	}
 	return true
 }
+
+// paramHeaders returns the Mcp-Param headers of a request, nil if there are none (HTTP-M-34).
+func paramHeaders(h http.Header) map[string][]string {
+	var out map[string][]string
+	for name, values := range h {
+		if strings.HasPrefix(name, mcp.HeaderParamPrefix) {
+			if out == nil {
+				out = map[string][]string{}
+			}
+			out[name] = values
+		}
+	}
+	return out
+}

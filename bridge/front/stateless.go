@@ -88,7 +88,7 @@ func (x *exchange) modernRequest(c *Class, link *bridge.Link, conn *bridge.Conn)
 	}
 	st := bridge.NewStream(1, bridge.StreamLimits{})
 	ticket, err := conn.Dispatch(ctx, &bridge.Exchange{Message: m, Era: mcp.Modern, Version: c.Version, Method: c.Method,
-		Traits: c.Traits, Principal: x.who, Level: level, Sink: st})
+		Traits: c.Traits, Principal: x.who, Level: level, Headers: paramHeaders(x.r.Header), Sink: st})
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,7 @@
 package mcp
 
+import "strings"
+
 // Keys of _meta that the modern revision reserves (26:basic/index §_meta).
 const (
 	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
@@ -77,4 +79,18 @@ func (l Level) String() string {
 		return "none"
 	}
 	return levels[l]
+}
+
+// reservedHeaders belong to the transport: no configuration may set them.
+var reservedHeaders = []string{"Accept", "Connection", "Content-Length", "Content-Type", "Host", "Keep-Alive", "TE", "Trailer",
+	"Transfer-Encoding", "Upgrade", HeaderProtocolVersion, HeaderMethod, HeaderName, HeaderSessionID, HeaderLastEventID}
+
+// ReservedHeader reports whether a header of requests to a server is the transport's own.
+func ReservedHeader(name string) bool {
+	for _, r := range reservedHeaders {
+		if strings.EqualFold(r, name) {
+			return true
+		}
+	}
+	return len(name) >= len(HeaderParamPrefix) && strings.EqualFold(name[:len(HeaderParamPrefix)], HeaderParamPrefix)
 }
