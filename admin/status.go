@@ -37,11 +37,13 @@ type ReloadOutcome struct {
 type Server struct {
 	Name     string   `json:"name"`
 	URLs     []string `json:"urls"`
-	State    string   `json:"state"` // the most telling state of its processes, or "broken", "missing"
+	State    string   `json:"state"` // the most telling state of its processes, or "broken", "missing"; of a remote server "idle", "connected", "unreachable" or "unauthorized"
 	Required bool     `json:"required"`
 	Ready    bool     `json:"ready"`
 	// Problem is why an entry is left out or cannot run, "" if it can.
-	Problem     string    `json:"problem,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	// Remote is the address of a remote server, without secrets; "" of a local one. Its Processes are connections.
+	Remote      string    `json:"remote,omitempty"`
 	Isolation   string    `json:"isolation,omitempty"`
 	Processes   []Process `json:"processes"`
 	Restarts    int       `json:"restarts"`

@@ -68,6 +68,9 @@ const (
 	IsolationRequest   = "request"
 )
 
+// TransportSSE is the HTTP+SSE transport of 2024-11-05.
+const TransportSSE = "sse"
+
 // Server is one entry of mcpServers. Either Command or URL is set, unless Problem is.
 type Server struct {
 	Name       string // 1 to MaxNameRunes characters, see Path; any text if Problem is set
@@ -80,7 +83,8 @@ type Server struct {
 
 	URL       string
 	Headers   map[string]string
-	AllowHTTP bool // a plain http URL beyond loopback is meant
+	AllowHTTP bool   // a plain http URL beyond loopback is meant
+	Transport string // of URL: "" finds out, TransportSSE tries that first
 
 	Isolation    string
 	Lazy         *bool // nil leaves it to the bridge

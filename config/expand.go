@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"mcpbridge/bridge/mcp"
 )
 
 // maxSecretBytes bounds the file a ${file:PATH} may name.
@@ -69,6 +71,9 @@ func (e *entry) readHeaders(n node) {
 func checkHeader(name, value string) error {
 	if !isToken(name) {
 		return errors.New("this cannot be the name of a header")
+	}
+	if mcp.ReservedHeader(name) {
+		return errors.New("this header belongs to the protocol and cannot be set")
 	}
 	if strings.ContainsAny(value, "\r\n") {
 		return errors.New("a header cannot hold a line break")

@@ -53,6 +53,7 @@ func aliases() map[string]string {
 	return map[string]string{
 		"serverUrl": "url", "httpUrl": "url",
 		"environment": "env",
+		"transport":   "type", "transportType": "type",
 		"working_dir": "cwd", "workingDir": "cwd", "workingDirectory": "cwd",
 	}
 }
@@ -74,8 +75,6 @@ func (e *entry) foreign(m member, keys settings) {
 			e.enabled = &value
 			m.key.warn(`the key is read; write "disabled" instead`)
 		}
-	case "type", "transport", "transportType":
-		m.key.warn(unusedKind)
 	case "autoApprove", "alwaysAllow":
 		m.key.warn("the key is not used: hosts ask their users, a bridge cannot")
 	case "toolFilter", "options", "disabledTools", "enabledTools", "includeTools", "excludeTools":
@@ -89,8 +88,6 @@ func (e *entry) foreign(m member, keys settings) {
 	}
 }
 
-const unusedKind = "the key is not used: command makes a local server, url a remote one"
-
 // foreignProtocols are the transports that some hosts name under "protocol".
 func foreignProtocols() []string {
 	return []string{"stdio", "http", "sse", "streamable-http", "streamableHttp", "streamable_http"}
@@ -98,7 +95,8 @@ func foreignProtocols() []string {
 
 func (e *entry) readProtocol(n node) {
 	if n.kind() == '"' && slices.Contains(foreignProtocols(), n.literal()) {
-		n.warn(unusedKind)
+		n.warn(`the value is read as "type"`)
+		e.readType(n)
 		return
 	}
 	n.choose(&e.Protocol, "auto", "modern", "legacy")

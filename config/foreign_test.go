@@ -9,9 +9,11 @@ import (
 // Case 89: what people paste is read or warned about, never fatal.
 func TestForeignSpellings(t *testing.T) {
 	const unused = ": the key is not used"
-	kind := func(key string) string {
-		return "warning: mcpServers.s." + key + ": the key is not used: command makes a local server, url a remote one"
+	kind := func(key, value string) string {
+		return "warning: mcpServers.s." + key + `: "` + value + `" is not used: command makes a local server, url a remote one`
 	}
+	readAs := func(key string) string { return "warning: mcpServers.s." + key + `: the key is read as "type"` }
+	events := plain(func(s *Server) { s.Command, s.URL, s.Transport = "", "https://h/mcp", "sse" })
 	remote := plain(func(s *Server) { s.Command, s.URL = "", "https://h/mcp" })
 	local := plain(func(*Server) {})
 	disabled := plain(func(s *Server) { s.Disabled = true })
@@ -20,14 +22,19 @@ func TestForeignSpellings(t *testing.T) {
 		want    Server
 		warn    string
 	}{
-		{`"type":"stdio","command":"x"`, local, kind("type")},
-		{`"type":"local","command":"x"`, local, kind("type")},
-		{`"type":"http","url":"https://h/mcp"`, remote, kind("type")},
-		{`"type":"remote","url":"https://h/mcp"`, remote, kind("type")},
-		{`"type":"sse","url":"https://h/mcp"`, remote, kind("type")},
-		{`"type":"streamable-http","url":"https://h/mcp"`, remote, kind("type")},
-		{`"transportType":"streamableHttp","url":"https://h/mcp"`, remote, kind("transportType")},
-		{`"transport":"stdio","command":"x"`, local, kind("transport")},
+		{`"type":"stdio","command":"x"`, local, ""},
+		{`"type":"local","command":"x"`, local, ""},
+		{`"type":"http","url":"https://h/mcp"`, remote, ""},
+		{`"type":"remote","url":"https://h/mcp"`, remote, ""},
+		{`"type":"sse","url":"https://h/mcp"`, events, ""},
+		{`"url":"https://h/mcp","type":"streamable-http"`, remote, ""},
+		{`"type":"stdio","url":"https://h/mcp"`, remote, kind("type", "stdio")},
+		{`"type":"sse","command":"x"`, local, kind("type", "sse")},
+		{`"type":"websocket","url":"https://h/mcp"`, remote, `the transport "websocket" is not known, and not used`},
+		{`"transportType":"streamableHttp","url":"https://h/mcp"`, remote, readAs("transportType")},
+		{`"transport":"sse","url":"https://h/mcp"`, events, readAs("transport")},
+		{`"transport":"stdio","command":"x"`, local, readAs("transport")},
+		{`"transport":"http","command":"x"`, local, kind("transport", "http")},
 		{`"serverUrl":"https://h/mcp"`, remote, `mcpServers.s.serverUrl: the key is read as "url"`},
 		{`"httpUrl":"https://h/mcp"`, remote, `mcpServers.s.httpUrl: the key is read as "url"`},
 		{`"enabled":false,"command":"x"`, disabled, `mcpServers.s.enabled: the key is read; write "disabled" instead`},
@@ -44,8 +51,8 @@ func TestForeignSpellings(t *testing.T) {
 		{`"working_dir":"/w","command":"x"`, plain(func(s *Server) { s.Cwd = "/w" }), `mcpServers.s.working_dir: the key is read as "cwd"`},
 		{`"workingDirectory":"/w","command":"x","cwd":"/v"`, plain(func(s *Server) { s.Cwd = "/v" }), `mcpServers.s.workingDirectory: the key is not used beside "cwd"`},
 		{`"httpUrl":"https://g/","url":"https://h/mcp"`, remote, `mcpServers.s.httpUrl: the key is not used beside "url"`},
-		{`"protocol":"stdio","command":"x"`, local, kind("protocol")},
-		{`"protocol":"streamable-http","url":"https://h/mcp"`, remote, kind("protocol")},
+		{`"protocol":"stdio","command":"x"`, local, `mcpServers.s.protocol: the value is read as "type"`},
+		{`"protocol":"sse","url":"https://h/mcp"`, events, `mcpServers.s.protocol: the value is read as "type"`},
 		{`"isolation":{"enabled":true},"command":"x"`, local, "mcpServers.s.isolation: an object is not used: the server is not put into a container"},
 		{`"tools":["*"],"command":"x"`, local, "mcpServers.s.tools: not used: no tool is hidden"},
 		{`"oauth":false,"url":"https://h/mcp"`, remote, "mcpServers.s.oauth: not used yet by this version"},
@@ -113,7 +120,11 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 			for _, s := range c.Servers[1:] {
 				switch s.Name {
 				case "r":
-					sameServer(t, s, remote)
+					want := remote
+					if filepath.Base(path) == "vscode-settings.jsonc" {
+						want.Transport = TransportSSE
+					}
+					sameServer(t, s, want)
 				case "off":
 					if !s.Disabled || s.Problem != nil {
 						t.Errorf("%+v", s)

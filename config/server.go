@@ -15,6 +15,7 @@ type entry struct {
 	node
 	problems Errors
 	enabled  *bool // the foreign spelling of disabled
+	kind     *kind // what type says
 	listed   bool  // it stands in a list, with its name in it
 }
 
@@ -76,8 +77,10 @@ func (e *entry) remoteKeys() settings {
 	headers := mapOf(shape{"type": "string", "pattern": `^[^\r\n]*$`})
 	headers["propertyNames"] = shape{"pattern": tokenPattern}
 	return settings{
-		"url":       {e.readURL, shape{"type": "string", "minLength": 1}, "Address of a remote server, instead of a command."},
-		"headers":   {e.readHeaders, headers, "HTTP headers for every request to a remote server."},
+		"url":     {e.readURL, shape{"type": "string", "minLength": 1}, "Address of a remote server, instead of a command."},
+		"headers": {e.readHeaders, headers, "HTTP headers for every request to a remote server."},
+		"type": {e.readType, shape{"type": "string"},
+			"Transport, as hosts write it: stdio beside a command; http or sse beside a url. It is found out anyhow; sse saves some requests."},
 		"allowHttp": boolean(&e.AllowHTTP, "Take a url that begins with http:// although it leads beyond this machine, where others can read along."),
 	}
 }
@@ -181,6 +184,7 @@ func (e *entry) settle() {
 		e.fail("restart: initial is longer than max")
 	}
 	e.checkPlainHTTP()
+	e.checkType()
 	if e.Command != "" {
 		e.checkCommandLine()
 		e.checkContainer()

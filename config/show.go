@@ -55,6 +55,7 @@ type ShownServer struct {
 	Cwd          string                       `json:"cwd,omitempty"`
 	InheritEnv   bool                         `json:"inheritEnv,omitempty"`
 	URL          string                       `json:"url,omitempty"`
+	Type         string                       `json:"type,omitempty"`
 	Headers      map[string]string            `json:"headers,omitempty"`
 	AllowHTTP    bool                         `json:"allowHttp,omitempty"`
 	Disabled     bool                         `json:"disabled,omitempty"`
@@ -112,7 +113,7 @@ func (s *Server) show() ShownServer {
 	}
 	return ShownServer{
 		Command: s.shown.command, Args: args, Env: masked(s.Env), Cwd: s.shown.cwd, InheritEnv: s.InheritEnv,
-		URL: maskedURL(s.shown.url), Headers: masked(s.Headers), AllowHTTP: s.AllowHTTP, Disabled: s.Disabled,
+		URL: s.ShownURL(), Type: s.Transport, Headers: masked(s.Headers), AllowHTTP: s.AllowHTTP, Disabled: s.Disabled,
 		Isolation: s.Isolation, Lazy: s.Lazy, IdleStop: spell(s.IdleStop), MaxProcesses: s.MaxProcesses, Spare: s.Spare,
 		Required: s.Required, Timeout: spell(s.Timeout), StartTimeout: spell(s.StartTimeout), Protocol: s.Protocol,
 		Restart: map[string]string{
@@ -130,6 +131,9 @@ func masked(values map[string]string) map[string]string {
 	}
 	return out
 }
+
+// ShownURL is the url as it stands in the file, without the values of its query.
+func (s *Server) ShownURL() string { return maskedURL(s.shown.url) }
 
 // maskedURL hides the values of the query, which often is a key.
 func maskedURL(text string) string {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"mcpbridge/bridge"
+	"mcpbridge/bridge/back"
 	"mcpbridge/bridge/era"
 	"mcpbridge/bridge/front"
 	"mcpbridge/bridge/mcp"
@@ -27,8 +28,10 @@ type endpoint struct {
 	sessions  *session.Store
 	opening   func(era.Profile) []byte // initialize params of links that no single client's handshake can stand for
 	breaker   *procman.Breaker
-	pinned    mcp.Era      // era the configuration says the server speaks
-	missing   func() error // why the command cannot be started, nil if it can
+	pinned    mcp.Era       // era the configuration says the server speaks
+	verdict   *back.Verdict // of a local server
+	remote    *back.Remote  // nil of a local server
+	missing   func() error  // why the command cannot be started, nil if it can
 	log       *serverLogger
 	file      *telemetry.ServerLog // nil if none is kept
 

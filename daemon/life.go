@@ -64,6 +64,9 @@ func (e *endpoint) end() error {
 	if e.file != nil {
 		e.file.Close()
 	}
+	if e.remote != nil {
+		e.remote.Close()
+	}
 	return err
 }
 

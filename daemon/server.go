@@ -36,26 +36,29 @@ func mark() string { return "u" + strconv.Itoa(os.Getuid()) }
 
 // endpoint builds what belongs to one configured server. Nothing of it runs yet.
 func (d *Daemon) endpoint(s *config.Server, c *config.Config) *endpoint {
-	e := &endpoint{name: s.Name, path: s.Path(), cfg: s, isolation: s.Isolation, opening: d.opening, leaving: make(chan struct{}),
+	e := &endpoint{name: s.Name, path: s.Path(), cfg: s, isolation: s.Isolation, opening: d.opening, leaving: make(chan struct{}), verdict: &back.Verdict{},
 		breaker: procman.NewBreaker(s.Restart.BreakerCount, s.Restart.BreakerWindow, s.Restart.Max)}
 	hide := mask.New(secrets(s))
 	e.pinned = pinned(s.Protocol)
 	e.log = d.serverLog(s.Name, hide)
-	if d.state.logs != "" {
+	e.verdict.Pin(pinned(s.Protocol))
+	if d.state.logs != "" && s.URL == "" {
 		e.file = telemetry.NewServerLog(d.state.logs, s.Name, c.Log.MaxMB, c.Log.Keep, hide)
 	}
-	stdio := d.stdio(e, s, c)
-	e.missing = func() error { return procman.Check(stdio.Spec) }
+	if s.URL != "" {
+		e.remote = d.remote(s, c)
+		e.missing = func() error { return nil }
+	} else {
+		spec := d.stdio(e, s, c).Spec
+		e.missing = func() error { return procman.Check(spec) }
+	}
 	if err := e.missing(); err != nil { // it may appear before the first request does
 		e.log.log.Warn().Err(err).Msg("this server cannot be started as things are")
 	}
-	if e.eager() && e.exclusive() && s.MaxProcesses == 1 {
+	if e.remote == nil && e.eager() && e.exclusive() && s.MaxProcesses == 1 {
 		e.log.log.Warn().Msg("lazy: false has no effect: the only process this server may have is kept for the first client; raise maxProcesses, or set isolation to principal or shared")
 	}
-	e.pool = pool.New(d.life, pool.Config{Name: s.Name, Max: s.MaxProcesses, Idle: s.IdleStop, Budget: d.budget, Wait: c.Limits.QueueWait,
-		Spare: spares(s, e.exclusive()), Keep: e.eager(),
-		Back: func() bridge.Back { return back.NewStdio(e.heard(stdio)) },
-		Link: bridge.LinkConfig{Name: s.Name, Limits: stdio.Limits, Events: e.log.event, Mirror: s.Mirror}})
+	e.pool = pool.New(d.life, d.links(e, s, c))
 	e.sessions = session.NewStore(session.Config{Sessions: d.sessions, Idle: c.Limits.SessionIdle, Life: c.Limits.SessionLife,
 		Ended: e.leave, Endpoint: s.Name, Sealer: d.state.ring.Box("session id"), Facts: d.state.facts})
 	return e
@@ -63,16 +66,14 @@ func (d *Daemon) endpoint(s *config.Server, c *config.Config) *endpoint {
 
 // stdio describes how the processes of a server are run.
 func (d *Daemon) stdio(e *endpoint, s *config.Server, c *config.Config) back.StdioConfig {
-	verdict := &back.Verdict{}
-	verdict.Pin(pinned(s.Protocol))
 	return back.StdioConfig{
 		Spec: procman.Spec{Name: s.Name, Command: s.Command, Args: s.Args, Dir: s.Cwd, Env: childEnv(s), Mark: mark(),
 			PipeSize: pipeSize},
 		Policy: procman.Policy{Initial: s.Restart.Initial, Max: s.Restart.Max, ResetAfter: s.Restart.ResetAfter,
 			Breaker: e.breaker, Proof: proof},
 		Spawner: d.opt.Spawner,
-		Limits:  bridge.Limits{Timeout: s.Timeout, Start: s.StartTimeout, Line: c.Limits.LineBytes},
-		Verdict: verdict, Events: e.process, Secrets: secrets(s),
+		Limits:  limits(s, c),
+		Verdict: e.verdict, Events: e.process, Secrets: secrets(s),
 	}
 }
 
@@ -112,6 +113,9 @@ func secrets(s *config.Server) []string {
 	var list []string
 	for _, v := range s.Env {
 		list = append(list, v)
+	}
+	if s.URL != "" {
+		list = append(list, remoteSecrets(s)...)
 	}
 	return list
 }

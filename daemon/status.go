@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcpbridge/admin"
+	"mcpbridge/bridge/back"
 	"mcpbridge/bridge/pool"
 	"mcpbridge/procman"
 )
@@ -63,6 +64,9 @@ func (d *Daemon) bridgeStatus() admin.Bridge {
 func (d *Daemon) serverStatus(t *table, e *endpoint) admin.Server {
 	s := admin.Server{Name: e.name, Required: e.cfg.Required, Isolation: e.isolation, Sessions: e.sessions.Len(),
 		Calls: e.calls.Load(), CallsFailed: e.failed.Load(), Restarts: int(e.restarts.Load()), Waiting: e.pool.Waiting()}
+	if e.remote != nil {
+		s.Remote = e.cfg.ShownURL()
+	}
 	for _, path := range t.paths(e) {
 		s.URLs = append(s.URLs, d.base+e.escaped(path))
 	}
@@ -99,6 +103,9 @@ func (e *endpoint) processStatus(entry pool.Entry) admin.Process {
 	}
 	p.Calls = entry.Link.Use().Calls
 	if c := entry.Link.Live(); c != nil {
+		if _, remote := entry.Back.(*back.RemoteLink); remote {
+			p.State = stateConnected
+		}
 		p.Era, p.Version = c.Facts().Era.String(), string(c.Facts().Version)
 	}
 	return p
@@ -109,6 +116,9 @@ var telling = []string{"crash-loop", "backoff", "starting", "running", "stopping
 
 // condition is the state of a server as a whole, whether it can be used, and if not why.
 func (e *endpoint) condition() (state string, ready bool, problem string) {
+	if e.remote != nil {
+		return e.remoteCondition()
+	}
 	if err := e.missing(); err != nil { // first: that it was tried in vain says less
 		return "missing", false, err.Error()
 	}
@@ -140,6 +150,9 @@ func (d *Daemon) Restart(ctx context.Context, name string) error {
 	}
 	e.log.log.Info().Msg("restart asked for")
 	e.breaker.Reset() // whoever asks has mended it, or wants to see
+	if e.remote != nil {
+		e.remote.Forget()
+	}
 	return e.pool.Halt(ctx)
 }
 
@@ -164,6 +177,8 @@ func (d *Daemon) Logs(name string) (admin.LogSource, error) {
 	switch {
 	case e == nil:
 		return nil, fmt.Errorf("cannot show the log of %q: %w", name, admin.ErrUnknownServer)
+	case e.remote != nil:
+		return nil, fmt.Errorf("cannot show the log of %q: %w", name, errNoOutput)
 	case e.file == nil:
 		return nil, fmt.Errorf("cannot show the log of %q: this bridge keeps no logs of servers, because it has no state directory", name)
 	}

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -28,13 +27,7 @@ type broken struct {
 
 // Usable tells why an entry cannot be served, nil if it can. One broken entry never takes the others down.
 func Usable(s *config.Server) error {
-	switch {
-	case s.Problem != nil:
-		return s.Problem
-	case s.Command == "":
-		return errors.New("this version does not serve entries with a url, only those with a command")
-	}
-	return nil
+	return s.Problem
 }
 
 func enabled(c *config.Config) (list []*config.Server) {
