@@ -107,14 +107,11 @@ func (r *Remote) once(ctx context.Context, o *order, at *url.URL) (*http.Respons
 		return resp, nil
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
+	case got.Load():
+		err = fmt.Errorf("%w: %w", errCut, plain(err))
 	default:
-		err = plain(err)
-	}
-	if !got.Load() {
-		err = &unsentError{err}
-		if ctx.Err() == nil {
-			r.saw(err)
-		}
+		err = &unsentError{plain(err)}
+		r.saw(err)
 	}
 	return nil, err
 }

@@ -16,8 +16,7 @@ var groups = map[string]int{
 // later names the groups no test runs yet, with what they wait for. Every other group is run as a table test: header-encode,
 // header-decode and schema in bridge/mirror; capability-map, result-map, error-map and handshake-version in bridge/era; framing and
 // sse in framing, those of servers in bridge/back; era-stdio in bridge/back; http-request in bridge/front and test/exchange.
-// Of era-http the answers that have a body to classify are run in bridge/era; the rest, bare statuses, redirects and
-// silence, wait for remote servers.
+// Of era-http the answers that have a body to classify are run in bridge/era, all of it against a real HTTP server in bridge/back.
 var later = map[string]string{
 	"client-feature":   "questions of a legacy server to a modern client (parked calls)",
 	"mrtr-retry":       "parked calls and their requestState",
