@@ -63,10 +63,10 @@ func (s *stateless) request(p *parcel) {
 		if try == 1 && p.ctx.Err() == nil && s.mayRepeat(p, &got) {
 			continue
 		}
+		s.conclude(p, got.final, got.err)
 		if _, bare := errors.AsType[*statusError](got.err); bare && got.status < 500 {
 			s.check.doubt()
 		}
-		s.conclude(p, got.final, got.err)
 		return
 	}
 }

@@ -93,10 +93,10 @@ func (u *streamable) request(p *parcel) {
 			m = again(p.m, 2)
 			continue
 		}
+		u.conclude(p, got.final, got.err)
 		if _, bare := errors.AsType[*statusError](got.err); bare && got.status < 500 {
 			u.check.doubt()
 		}
-		u.conclude(p, got.final, got.err)
 		return
 	}
 }

@@ -90,7 +90,7 @@ func (w *wire) Send(ctx context.Context, f framing.Frame, _ bool) error {
 // enter takes a slot for a parcel and sends it on its way.
 func (w *wire) enter(ctx context.Context, p *parcel) error {
 	w.mu.Lock()
-	for !w.closed && !w.roomLocked(len(p.m.Raw)) {
+	for first := true; !w.closed && (first && len(w.waiting) > 0 || !w.roomLocked(len(p.m.Raw))); first = false {
 		turn := make(chan struct{})
 		w.waiting = append(w.waiting, turn)
 		w.mu.Unlock()
@@ -109,6 +109,9 @@ func (w *wire) enter(ctx context.Context, p *parcel) error {
 	}
 	w.slots++
 	w.bytes += len(p.m.Raw)
+	if w.slots < w.remote.cfg.Streams { // there may be room for the next as well
+		w.wakeLocked()
+	}
 	w.startLocked(p)
 	return nil
 }
