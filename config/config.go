@@ -68,6 +68,15 @@ const (
 	IsolationRequest   = "request"
 )
 
+// Way is how a remote server is reached. Paths are absolute.
+type Way struct {
+	Proxy      string // URL of a proxy, "" for what the environment says
+	CAFile     string // PEM certificates that are trusted beside those of the system
+	ClientCert string // PEM certificate that is shown to the server, with ClientKey
+	ClientKey  string
+	Insecure   bool // the server's certificate is not checked
+}
+
 // TransportSSE is the HTTP+SSE transport of 2024-11-05.
 const TransportSSE = "sse"
 
@@ -85,6 +94,7 @@ type Server struct {
 	Headers   map[string]string
 	AllowHTTP bool   // a plain http URL beyond loopback is meant
 	Transport string // of URL: "" finds out, TransportSSE tries that first
+	Way       Way    // to URL
 
 	Isolation    string
 	Lazy         *bool // nil leaves it to the bridge
@@ -125,9 +135,9 @@ type Cache struct {
 
 // shown keeps the text of members before expansion, so that a printed configuration holds no secrets.
 type shown struct {
-	command, cwd, url string
-	args              []string
-	offset            int // of the entry in the file
+	command, cwd, url, proxy string
+	args                     []string
+	offset                   int // of the entry in the file
 }
 
 func newConfig() *Config {

@@ -81,7 +81,12 @@ func (e *entry) remoteKeys() settings {
 		"headers": {e.readHeaders, headers, "HTTP headers for every request to a remote server."},
 		"type": {e.readType, shape{"type": "string"},
 			"Transport, as hosts write it: stdio beside a command; http or sse beside a url. It is found out anyhow; sse saves some requests."},
-		"allowHttp": boolean(&e.AllowHTTP, "Take a url that begins with http:// although it leads beyond this machine, where others can read along."),
+		"proxy":      {e.readProxy, shape{"type": "string"}, "Proxy on the way to a remote server, as an http, https or socks5 URL. Without it the variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the bridge's environment count."},
+		"caFile":     pem(&e.Way.CAFile, "PEM file with certificates that are trusted for a remote server beside those of the system."),
+		"clientCert": pem(&e.Way.ClientCert, "PEM file with the certificate that is shown to a remote server; clientKey goes with it."),
+		"clientKey":  pem(&e.Way.ClientKey, "PEM file with the key of clientCert."),
+		"insecure":   {e.readInsecure, shape{"type": "boolean", "default": false}, "Do not check the certificate of a remote server: whoever sits between can read and change everything."},
+		"allowHttp":  boolean(&e.AllowHTTP, "Take a url that begins with http:// although it leads beyond this machine, where others can read along."),
 	}
 }
 
@@ -185,6 +190,7 @@ func (e *entry) settle() {
 	}
 	e.checkPlainHTTP()
 	e.checkType()
+	e.checkWay()
 	if e.Command != "" {
 		e.checkCommandLine()
 		e.checkContainer()

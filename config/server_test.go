@@ -53,6 +53,13 @@ func TestServerProblems(t *testing.T) {
 		{`"url":"http://h.example/"`, `mcpServers.s: url: plain http beyond this machine is readable for others; use https or set "allowHttp": true`},
 		{`"url":"https://h/","headers":{"X Y":"1"}`, "mcpServers.s.headers.X Y: this cannot be the name of a header"},
 		{`"url":"https://h/","headers":{"X":"a\r\nY: b"}`, "mcpServers.s.headers.X: a header cannot hold a line break"},
+		{`"url":"https://h/","headers":{"mcp-session-id":"1"}`, "mcpServers.s.headers.mcp-session-id: this header belongs to the protocol and cannot be set"},
+		{`"url":"https://h/","headers":{"MCP-PARAM-x":"1"}`, "this header belongs to the protocol"},
+		{`"url":"https://h/","headers":{"host":"h2"}`, "this header belongs to the protocol"},
+		{`"url":"https://h/","proxy":"proxy:3128"`, `mcpServers.s.proxy: must be a URL that starts with "http://", "https://" or "socks5://" and has a host`},
+		{`"url":"https://h/","caFile":"ca.pem"`, "mcpServers.s.caFile: must be an absolute path"},
+		{`"url":"https://h/","clientCert":"/c.pem"`, "mcpServers.s: clientCert and clientKey belong together"},
+		{`"url":"https://h/","type":5`, "mcpServers.s.type: must be a string"},
 		{`"command":"x\u0000y"`, "mcpServers.s.command: must not hold a zero byte"},
 		{`"command":"x","tools":{"deny":["a"]}`, "mcpServers.s.tools: deny: " + later},
 		{`"command":"x","tools":{"allow":["a"],"deny":[]}`, "mcpServers.s.tools: allow, deny: " + later},
@@ -219,5 +226,22 @@ func TestNearest(t *testing.T) {
 		if got := nearestOf(in, words); got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
+	}
+}
+
+// How a remote server is reached: what stands in the file is read, a certificate that is not checked is warned of, and a proxy's
+// password is not shown (case 93, SEC-09).
+func TestWay(t *testing.T) {
+	s, warnings := serverOf(t, `"url":"https://h/mcp","proxy":"http://me:pass@p.example:3128","insecure":true`)
+	if want := (Way{Proxy: "http://me:pass@p.example:3128", Insecure: true}); s.Way != want {
+		t.Errorf("%+v", s.Way)
+	}
+	contains(t, strings.Join(warnings, ""), "mcpServers.s.insecure: the certificate of the server is not checked")
+	shown := s.show()
+	if shown.Proxy != "http://***@p.example:3128" || !shown.Insecure {
+		t.Errorf("shown as %+v", shown)
+	}
+	if other, _ := serverOf(t, `"url":"https://h/mcp"`); sameEntry(s, other) {
+		t.Error("another way to the server is no change of it")
 	}
 }

@@ -58,6 +58,11 @@ type ShownServer struct {
 	Type         string                       `json:"type,omitempty"`
 	Headers      map[string]string            `json:"headers,omitempty"`
 	AllowHTTP    bool                         `json:"allowHttp,omitempty"`
+	Proxy        string                       `json:"proxy,omitempty"`
+	CAFile       string                       `json:"caFile,omitempty"`
+	ClientCert   string                       `json:"clientCert,omitempty"`
+	ClientKey    string                       `json:"clientKey,omitempty"`
+	Insecure     bool                         `json:"insecure,omitempty"`
 	Disabled     bool                         `json:"disabled,omitempty"`
 	Isolation    string                       `json:"isolation,omitempty"`
 	Lazy         *bool                        `json:"lazy,omitempty"`
@@ -113,7 +118,8 @@ func (s *Server) show() ShownServer {
 	}
 	return ShownServer{
 		Command: s.shown.command, Args: args, Env: masked(s.Env), Cwd: s.shown.cwd, InheritEnv: s.InheritEnv,
-		URL: s.ShownURL(), Type: s.Transport, Headers: masked(s.Headers), AllowHTTP: s.AllowHTTP, Disabled: s.Disabled,
+		URL: s.ShownURL(), Type: s.Transport, Headers: masked(s.Headers), AllowHTTP: s.AllowHTTP,
+		Proxy: maskedUser(s.shown.proxy), CAFile: s.Way.CAFile, ClientCert: s.Way.ClientCert, ClientKey: s.Way.ClientKey, Insecure: s.Way.Insecure, Disabled: s.Disabled,
 		Isolation: s.Isolation, Lazy: s.Lazy, IdleStop: spell(s.IdleStop), MaxProcesses: s.MaxProcesses, Spare: s.Spare,
 		Required: s.Required, Timeout: spell(s.Timeout), StartTimeout: spell(s.StartTimeout), Protocol: s.Protocol,
 		Restart: map[string]string{
@@ -147,4 +153,13 @@ func maskedURL(text string) string {
 		pairs[i] = url.QueryEscape(name) + "=" + hidden
 	}
 	return base + "?" + strings.Join(pairs, "&")
+}
+
+// maskedUser hides what stands before the host.
+func maskedUser(text string) string {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if _, host, user := strings.Cut(rest, "@"); ok && user {
+		return scheme + "://" + hidden + "@" + host
+	}
+	return text
 }

@@ -43,14 +43,11 @@ func limits(s *config.Server, c *config.Config) bridge.Limits {
 	return bridge.Limits{Timeout: s.Timeout, Start: s.StartTimeout, Line: c.Limits.LineBytes}
 }
 
-// remote makes what all links to a remote server share.
-func (d *Daemon) remote(s *config.Server, c *config.Config) *back.Remote {
-	r, err := back.NewRemote(back.RemoteConfig{Name: s.Name, URL: s.URL, Headers: s.Headers, EventsFirst: s.Transport == config.TransportSSE,
-		Protocol: pinned(s.Protocol), Limits: limits(s, c), Secrets: secrets(s)})
-	if err != nil { // a configuration with such a url is refused
-		panic(err)
-	}
-	return r
+// remoteConfig describes a remote server.
+func remoteConfig(s *config.Server, l bridge.Limits) back.RemoteConfig {
+	return back.RemoteConfig{Name: s.Name, URL: s.URL, Headers: s.Headers, EventsFirst: s.Transport == config.TransportSSE,
+		Protocol: pinned(s.Protocol), Limits: l, Secrets: secrets(s), Proxy: s.Way.Proxy, CAFile: s.Way.CAFile,
+		ClientCert: s.Way.ClientCert, ClientKey: s.Way.ClientKey, Insecure: s.Way.Insecure}
 }
 
 // remoteSecrets are the texts in a remote server's entry that nobody may see: values of headers, also without the word that names
@@ -61,6 +58,10 @@ func remoteSecrets(s *config.Server) []string {
 		if _, rest, ok := strings.Cut(v, " "); ok {
 			list = append(list, rest)
 		}
+	}
+	if u, err := url.Parse(s.Way.Proxy); err == nil && u.User != nil {
+		password, _ := u.User.Password()
+		list = append(list, password)
 	}
 	u, err := url.Parse(s.URL)
 	if err != nil {

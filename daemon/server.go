@@ -46,8 +46,9 @@ func (d *Daemon) endpoint(s *config.Server, c *config.Config) *endpoint {
 		e.file = telemetry.NewServerLog(d.state.logs, s.Name, c.Log.MaxMB, c.Log.Keep, hide)
 	}
 	if s.URL != "" {
-		e.remote = d.remote(s, c)
-		e.missing = func() error { return nil }
+		var err error
+		e.remote, err = back.NewRemote(remoteConfig(s, limits(s, c)))
+		e.missing = func() error { return err } // only if a file has changed since Usable looked
 	} else {
 		spec := d.stdio(e, s, c).Spec
 		e.missing = func() error { return procman.Check(spec) }

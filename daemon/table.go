@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"mcpbridge/bridge"
+	"mcpbridge/bridge/back"
 	"mcpbridge/bridge/front"
 	"mcpbridge/config"
 )
@@ -27,7 +29,11 @@ type broken struct {
 
 // Usable tells why an entry cannot be served, nil if it can. One broken entry never takes the others down.
 func Usable(s *config.Server) error {
-	return s.Problem
+	if s.Problem != nil || s.URL == "" {
+		return s.Problem
+	}
+	_, err := back.NewRemote(remoteConfig(s, bridge.Limits{}))
+	return err
 }
 
 func enabled(c *config.Config) (list []*config.Server) {

@@ -30,6 +30,12 @@ type RemoteConfig struct {
 	Streams int
 	// Conns is the number of connections to the server's origin at a time, for all links; HTTP/2 needs few. Default 4096.
 	Conns int
+	// Proxy is the URL of a proxy; "" leaves it to the environment.
+	Proxy string
+	// CAFile, ClientCert and ClientKey are paths of PEM files: authorities beside the system's, and what is shown to the server.
+	CAFile, ClientCert, ClientKey string
+	// Insecure takes any certificate.
+	Insecure bool
 	// Secrets are texts that must not appear in an error (SEC-09).
 	Secrets []string
 }
@@ -57,6 +63,7 @@ type Remote struct {
 	at     *url.URL
 	client *http.Client
 	masker mask.Masker
+	broken error // why it cannot be used at all
 
 	mu    sync.Mutex
 	known knowledge // guarded by mu
@@ -79,11 +86,12 @@ type knowledge struct {
 	offer  mcp.Version // the legacy revision it named in place of a modern one
 }
 
-// NewRemote returns a server to which no connection is made yet.
+// NewRemote returns a server to which no connection is made yet. It reads the files that cfg names; an error
+// says which is at fault. Links to a server returned with an error are refused with it.
 func NewRemote(cfg RemoteConfig) (*Remote, error) {
 	at, err := url.Parse(cfg.URL)
 	if err != nil || at.Host == "" {
-		return nil, errors.New("cannot use the url of server " + cfg.Name)
+		at, err = &url.URL{}, errors.New("cannot use the url of server "+cfg.Name)
 	}
 	cfg.Limits = cfg.Limits.WithDefaults()
 	if cfg.Streams == 0 {
@@ -93,8 +101,11 @@ func NewRemote(cfg RemoteConfig) (*Remote, error) {
 		cfg.Conns = 4096
 	}
 	r := &Remote{cfg: cfg, at: at, masker: mask.New(append(slices.Collect(maps.Values(cfg.Headers)), cfg.Secrets...))}
-	r.client = newClient(cfg.Conns)
-	return r, nil
+	if err == nil {
+		r.client, err = newClient(&r.cfg)
+	}
+	r.broken = err
+	return r, err
 }
 
 // Back returns the back of one link. It implements bridge.Back.
@@ -108,7 +119,11 @@ func (r *Remote) State() RemoteState {
 }
 
 // Close lets go of connections that lie idle.
-func (r *Remote) Close() { r.client.CloseIdleConnections() }
+func (r *Remote) Close() {
+	if r.broken == nil {
+		r.client.CloseIdleConnections()
+	}
+}
 
 // saw notes how the server was last found: err is nil if it answered as it should.
 func (r *Remote) saw(err error) {
@@ -164,6 +179,9 @@ func (l *RemoteLink) Remote() *Remote { return l.remote }
 
 // Open implements bridge.Back. Its error says what was tried and what happened, without secrets.
 func (l *RemoteLink) Open(ctx context.Context, o bridge.OpenOptions) (*bridge.Conn, error) {
+	if l.remote.broken != nil {
+		return nil, l.remote.broken
+	}
 	if err := l.Halt(ctx); err != nil {
 		return nil, fmt.Errorf("cannot end the last connection: %w", err)
 	}

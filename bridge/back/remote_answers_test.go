@@ -328,13 +328,41 @@ func TestStreamLimit(t *testing.T) {
 	}
 }
 
+// What the messages under way hold together is bounded too; one alone always goes (rule 4).
+func TestQueueLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 4000
+	for over, want := range []string{`"content":[]`, "back_busy"} {
+		free := make(chan struct{})
+		r := newRemoteRig(t, modernServer(answers{mcp.PromptsGet: func(w http.ResponseWriter, q *seen) {
+			select {
+			case <-free:
+			case <-q.ctx.Done():
+			}
+			echoes(w, q)
+		}}), configured(func(c *back.RemoteConfig) { c.Limits.Queue, c.Limits.SendWait = limit, 200*time.Millisecond }))
+		first := r.call(mcp.PromptsGet, `"name":"p"`)
+		size := len(r.await(1, method(mcp.PromptsGet))[0].Body)
+		second := r.call(mcp.PromptsGet, `"name":"`+strings.Repeat("p", limit-2*size+1+over)+`"`)
+		if over == 0 {
+			if sent := r.await(2, method(mcp.PromptsGet)); len(sent[0].Body)+len(sent[1].Body) != limit {
+				t.Fatalf("the test sends %d bytes, want %d", len(sent[0].Body)+len(sent[1].Body), limit)
+			}
+			close(free)
+			second.want(want)
+		} else {
+			second.want(want)
+			close(free)
+		}
+		first.want(`"content":[]`)
+	}
+}
+
 // A server that has become a legacy one is found out, and the next message opens it as such (VER-07).
 func TestEraChanges(t *testing.T) {
 	t.Parallel()
 	r := newRemoteRig(t, modernServer(nil))
 	old := r.conn()
-	r.play(legacyServer("2025-06-18", nil))
-	r.call(mcp.PromptsGet, `"name":"p"`, func(*bridge.Exchange) {}).result()
 	r.play(func(w http.ResponseWriter, q *seen) {
 		if q.Header.Get("Mcp-Method") != "" && q.Method != mcp.Discover {
 			w.WriteHeader(400)
@@ -342,7 +370,7 @@ func TestEraChanges(t *testing.T) {
 		}
 		legacyServer("2025-06-18", nil)(w, q)
 	})
-	r.call(mcp.ToolsCall, `"name":"t"`).want("back_http_status")
+	r.call(mcp.PromptsGet, `"name":"p"`).want("back_http_status")
 	select {
 	case <-old.Done():
 	case <-time.After(remotePatience):

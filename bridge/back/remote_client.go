@@ -22,18 +22,30 @@ const (
 )
 
 // newClient returns a client that follows no redirect by itself and finds out when a peer is gone: over HTTP/2 by pings, over
-// HTTP/1.1 by keep-alive probes of TCP. How long an answer may take is the caller's affair. Proxies come from the environment.
-func newClient(conns int) *http.Client {
+// HTTP/1.1 by keep-alive probes of TCP. How long an answer may take is the caller's affair.
+func newClient(cfg *RemoteConfig) (*http.Client, error) {
 	dialer := &net.Dialer{Timeout: dialTime, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive, Count: 4}}
+	trust, err := cfg.trust()
+	if err != nil {
+		return nil, err
+	}
+	proxy := http.ProxyFromEnvironment
+	if cfg.Proxy != "" {
+		at, err := url.Parse(cfg.Proxy)
+		if err != nil {
+			return nil, errors.New("cannot use the setting proxy: it is no URL")
+		}
+		proxy = http.ProxyURL(at)
+	}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTime,
+			Proxy: proxy, DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTime, TLSClientConfig: trust,
 			ForceAttemptHTTP2: true, HTTP2: &http.HTTP2Config{SendPingTimeout: 2 * keepAlive, PingTimeout: keepAlive},
-			MaxConnsPerHost: conns, MaxIdleConnsPerHost: 64, IdleConnTimeout: idleConn, MaxResponseHeaderBytes: headerBytes,
+			MaxConnsPerHost: cfg.Conns, MaxIdleConnsPerHost: 64, IdleConnTimeout: idleConn, MaxResponseHeaderBytes: headerBytes,
 			DisableCompression: true, // a compressed stream comes late
 		},
-	}
+	}, nil
 }
 
 // order is one HTTP request to be made.
@@ -128,9 +140,9 @@ func (r *Remote) answered(resp *http.Response) {
 // plain takes the URL, which may hold a secret, out of an error of net/http.
 func plain(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
+		err = u.Err
 	}
-	return err
+	return explainTLS(err)
 }
 
 // redirectError is a redirect that is not followed.
