@@ -130,6 +130,12 @@ func sdkServer() *mcp.Server {
 	return s
 }
 
+// streamableSDK serves one for each session, in both eras.
+func streamableSDK() http.Handler {
+	s := sdkServer()
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true})
+}
+
 // place is a listener's address at which one HTTP server follows another.
 type place struct {
 	t    *testing.T
