@@ -22,7 +22,9 @@ type StreamReceiver interface {
 	Tool(ctx context.Context, name string, last *ToolHeaders) *ToolHeaders
 	// Headers returns the Mcp-Param headers that came with a request, by canonical name (HTTP-M-34).
 	Headers(request int64) map[string][]string
-	// Renewed tells that the server has been given a new session in place of one it had lost (HTTP-L-22).
+	// Lost tells that the server has lost its session: what it had asked is withdrawn. Renewed tells that it has another, which
+	// knows nothing of what clients had established (HTTP-L-22).
+	Lost()
 	Renewed(ctx context.Context)
 }
 
@@ -36,6 +38,7 @@ type ToolHeaders struct {
 // RemoteHandler is what the owner of a connection to a remote server knows beside what a Handler does.
 type RemoteHandler interface {
 	Tool(ctx context.Context, c *Conn, name string, last *ToolHeaders) *ToolHeaders
+	Lost(c *Conn)
 	Renewed(ctx context.Context, c *Conn)
 	// Unwatched tells that a listen of the bridge's own has ended: changes are not announced any more. It may not block.
 	Unwatched(c *Conn)
@@ -101,14 +104,21 @@ func (c *Conn) Headers(request int64) map[string][]string {
 	return nil
 }
 
-// Renewed implements StreamReceiver. What the lost session had asked is withdrawn.
-func (c *Conn) Renewed(ctx context.Context) {
+// Lost implements StreamReceiver.
+func (c *Conn) Lost() {
 	c.mu.Lock()
 	c.questions = map[string]*question{}
 	for _, k := range c.calls {
 		k.asks = 0
 	}
 	c.mu.Unlock()
+	if c.remote != nil {
+		c.remote.Lost(c)
+	}
+}
+
+// Renewed implements StreamReceiver.
+func (c *Conn) Renewed(ctx context.Context) {
 	if c.remote != nil {
 		c.remote.Renewed(ctx, c)
 	}
@@ -130,14 +140,18 @@ func (l *Link) Tool(ctx context.Context, c *Conn, name string, last *ToolHeaders
 	return k.headers(c, name)
 }
 
-// Renewed implements RemoteHandler.
-func (l *Link) Renewed(ctx context.Context, c *Conn) {
+// Lost implements RemoteHandler.
+func (l *Link) Lost(c *Conn) {
 	l.mu.Lock()
 	sessions := slices.Clone(l.sessions)
 	l.mu.Unlock()
 	for _, s := range sessions {
 		s.ConnClosed(c)
 	}
+}
+
+// Renewed implements RemoteHandler.
+func (l *Link) Renewed(ctx context.Context, c *Conn) {
 	l.catalog.expire()
 	l.restore(ctx, c)
 }

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // Media types of the transport.
@@ -66,11 +65,11 @@ func (r *Remote) post(at *url.URL, body []byte) *order {
 
 func (r *Remote) order(method string, at *url.URL, accept string) *order {
 	h := http.Header{}
+	h.Set("User-Agent", "mcpbridge")
 	for name, value := range r.cfg.Headers {
 		h.Set(name, value)
 	}
 	h.Set("Accept", accept)
-	h.Set("User-Agent", "mcpbridge")
 	return &order{method: method, at: at, header: h}
 }
 
@@ -188,13 +187,6 @@ func port(u *url.URL) string {
 func discard(resp *http.Response) {
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 	_ = resp.Body.Close()
-}
-
-// finish lets the stream behind its last event end by itself, so that its connection can be used again, but not for long.
-func finish(resp *http.Response) {
-	t := time.AfterFunc(retryPause, func() { _ = resp.Body.Close() })
-	discard(resp)
-	t.Stop()
 }
 
 // mediaType is the type of an answer, without parameters and in lower case.

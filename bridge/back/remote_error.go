@@ -175,18 +175,18 @@ func readAll(ctx context.Context, body io.Reader, limit int, setting string) ([]
 	return nil, errCut
 }
 
-// errorMessage returns the message a refusal carries, nil if its body is none, or one that belongs to another request.
-func errorMessage(ctx context.Context, resp *http.Response, id []byte) *framing.Message {
-	if mediaType(resp) != typeJSON {
-		return nil
-	}
+// refusalOf reads the body of an answer that is no success: the message it carries, nil if it is none or belongs to another request,
+// and its text.
+func refusalOf(ctx context.Context, resp *http.Response, id []byte) (m *framing.Message, text string) {
 	raw, err := readAll(ctx, resp.Body, maxErrorBody, "")
 	if err != nil {
-		return nil
+		return nil, ""
 	}
-	m, err := framing.Scan(raw)
-	if err != nil || m.Kind != framing.Error || m.ID.OK() && !sameID(m.Bytes(m.ID), id) {
-		return nil
+	if mediaType(resp) == typeJSON {
+		m, err = framing.Scan(raw)
+		if err != nil || m.Kind != framing.Error || m.ID.OK() && !sameID(m.Bytes(m.ID), id) {
+			m = nil
+		}
 	}
-	return m
+	return m, string(raw)
 }

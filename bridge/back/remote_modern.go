@@ -64,6 +64,7 @@ func (s *stateless) request(p *parcel) {
 			continue
 		}
 		s.conclude(p, got.final, got.err)
+		got.finish()
 		if _, bare := errors.AsType[*statusError](got.err); bare && got.status < 500 {
 			s.check.doubt()
 		}
@@ -109,15 +110,20 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // ownFault reports whether a server refused what only the bridge can mend: headers of arguments, or a version it lists.
 func ownFault(m *framing.Message, call bool) bool {
-	members := framing.Members(m.Raw, m.Error)
-	code, _ := framing.Lookup(m.Raw, members, "code")
-	switch string(m.Bytes(code)) {
-	case strconv.Itoa(mcp.CodeHeaderMismatch):
+	switch errorCode(m) {
+	case mcp.CodeHeaderMismatch:
 		return call
-	case strconv.Itoa(mcp.CodeUnsupportedProtocolVersion):
+	case mcp.CodeUnsupportedProtocolVersion:
 		return era.ClassifyProbe(m, mcp.ModernVersions()).Verdict == era.VerdictRetry
 	}
 	return false
+}
+
+// errorCode is the code of an error response, 0 if it is none that fits.
+func errorCode(m *framing.Message) int {
+	code, _ := framing.Lookup(m.Raw, framing.Members(m.Raw, m.Error), "code")
+	n, _ := strconv.Atoi(string(m.Bytes(code)))
+	return n
 }
 
 // again is a request under another id: text, so that it is none of the core's own (CON-15).

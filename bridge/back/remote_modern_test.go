@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"mcpbridge/bridge"
 	"mcpbridge/bridge/back"
@@ -187,4 +188,49 @@ func TestInvalidAnnotations(t *testing.T) {
 	if got := old.call(mcp.ToolsList, "").want(`"name":"colon"`, `"name":"good"`); strings.Contains(got, "a:b") {
 		t.Errorf("the annotation of a legacy server's tool stays: %s", got)
 	}
+}
+
+// The list of tools is watched, so that a change is known before the next call; when the watch is cut, the next call reads the list and
+// watches again (XMH-18, SUB-02).
+func TestToolsWatched(t *testing.T) {
+	t.Parallel()
+	change, drop := make(chan struct{}), make(chan struct{})
+	watching := strings.Replace(remoteDiscovery, `"tools":{}`, `"tools":{"listChanged":true}`, 1)
+	r := newRemoteRig(t, modernServer(answers{
+		mcp.Discover:  func(w http.ResponseWriter, q *seen) { sendResult(w, q, watching) },
+		mcp.ToolsList: toolsOf("t", annotatedTool), mcp.ToolsCall: echoes,
+		mcp.Listen: func(w http.ResponseWriter, q *seen) {
+			openStream(w)
+			meta := `"_meta":{"io.modelcontextprotocol/subscriptionId":` + string(q.ID) + `}`
+			sendEvent(w, "", `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},`+meta+`}}`)
+			for {
+				select {
+				case <-change:
+					sendEvent(w, "", `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{`+meta+`}}`)
+				case <-drop:
+					return
+				case <-q.ctx.Done():
+					return
+				}
+			}
+		}}))
+	call := func() { r.call(mcp.ToolsCall, `"name":"t","arguments":{"region":"eu"}`).want(`"content":[]`) }
+	until := func(method string, n int) {
+		t.Helper()
+		for late := time.Now().Add(remotePatience); len(r.all(func(q *seen) bool { return q.Method == method })) < n; call() {
+			if time.Now().After(late) {
+				t.Fatalf("fewer than %d requests %s", n, method)
+			}
+		}
+	}
+	call()
+	call()
+	if n := len(r.all(method(mcp.ToolsList))); n != 1 {
+		t.Errorf("the list was read %d times for two calls", n)
+	}
+	change <- struct{}{}
+	until(mcp.ToolsList, 2)
+	drop <- struct{}{}
+	until(mcp.Listen, 2)
+	until(mcp.ToolsList, 3)
 }

@@ -172,6 +172,7 @@ func (r *Remote) probe(ctx context.Context, v mcp.Version) (era.Probe, error) {
 	o.header.Set(mcp.HeaderProtocolVersion, string(v))
 	o.header.Set(mcp.HeaderMethod, mcp.Discover)
 	got := r.ask(ctx, o, []byte(probeID), func(*framing.Message, []byte, error) {})
+	defer got.finish()
 	var s *statusError
 	var p *protocolError
 	switch {

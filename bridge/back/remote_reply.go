@@ -14,8 +14,20 @@ import (
 type reply struct {
 	final  *framing.Message // the answer, nil if there is none
 	status int
+	text   string // of a refusal
 	cursor cursor
-	err    error // why there is no answer
+	err    error          // why there is no answer
+	rest   *http.Response // a stream that has not ended behind its answer
+}
+
+// finish lets the stream behind its answer end by itself, so that its connection can be used again, but not for long.
+func (r *reply) finish() {
+	if r.rest == nil {
+		return
+	}
+	t := time.AfterFunc(retryPause, func() { _ = r.rest.Body.Close() })
+	discard(r.rest)
+	t.Stop()
 }
 
 // cursor is where a stream can be taken up again (HTTP-L-09).
@@ -49,7 +61,7 @@ func (r *Remote) hear(ctx context.Context, resp *http.Response, id []byte, each 
 	switch kind := mediaType(resp); {
 	case resp.StatusCode >= 300:
 		defer discard(resp)
-		out.final = errorMessage(ctx, resp, id)
+		out.final, out.text = refusalOf(ctx, resp, id)
 		if s := resp.StatusCode; out.final == nil || s == 401 || s == 403 || s >= 500 && !out.final.ID.OK() {
 			out.final, out.err = nil, reject(resp)
 		}
@@ -112,8 +124,7 @@ func (r *Remote) events(ctx context.Context, resp *http.Response, id []byte, eac
 		}
 		m, err := framing.Scan(ev.Data)
 		if err == nil && answers(m, id) {
-			finish(resp)
-			out.final = m
+			out.final, out.rest = m, resp
 			return out
 		}
 		each(m, ev.Data, err)

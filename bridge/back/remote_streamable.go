@@ -94,6 +94,7 @@ func (u *streamable) request(p *parcel) {
 			continue
 		}
 		u.conclude(p, got.final, got.err)
+		got.finish()
 		if _, bare := errors.AsType[*statusError](got.err); bare && got.status < 500 {
 			u.check.doubt()
 		}
@@ -101,16 +102,16 @@ func (u *streamable) request(p *parcel) {
 	}
 }
 
-// lost reports whether a server refused a request because it does not know the session: 404 (HTTP-L-21), or 400 with an error
-// about the session under no id, as servers made of the SDK's examples answer.
+// lost reports whether a server refused a request because it does not know the session: by 404 (HTTP-L-21), if that is not about an
+// unknown method, or as many do by a 400 that speaks of the session.
 func (s session) lost(got *reply) bool {
 	switch {
 	case s.id == "":
 		return false
 	case got.status == http.StatusNotFound:
-		return got.final == nil || !got.final.ID.OK()
-	case got.status == http.StatusBadRequest && got.final != nil && !got.final.ID.OK():
-		return strings.Contains(strings.ToLower(errorText(got.final)), "session")
+		return got.final == nil || errorCode(got.final) != mcp.CodeMethodNotFound
+	case got.status == http.StatusBadRequest && (got.final == nil || !got.final.ID.OK()):
+		return strings.Contains(strings.ToLower(got.text), "session")
 	}
 	return false
 }
@@ -126,6 +127,7 @@ func (u *streamable) initialize(p *parcel) {
 	}
 	u.mu.Unlock()
 	u.conclude(p, got.final, got.err)
+	got.finish()
 }
 
 // introduce makes the POST of an initialize request, without a session and a version of the header (HTTP-L-24).
@@ -195,6 +197,7 @@ func (u *streamable) renew(ctx context.Context, lost session) error {
 	ctx, stop := context.WithTimeoutCause(ctx, handshakeTime, errors.New("it did not answer initialize within "+handshakeTime.String()))
 	defer stop()
 	got, s := u.introduce(ctx, u.hello)
+	defer got.finish()
 	switch {
 	case got.err != nil:
 		return got.err
@@ -204,6 +207,7 @@ func (u *streamable) renew(ctx context.Context, lost session) error {
 		u.finish(errors.New("the server has lost the session and negotiates another revision now"))
 		return context.Cause(u.ctx)
 	}
+	u.core.Lost() // before the new session can ask anything
 	u.mu.Lock()
 	u.session = s
 	u.mu.Unlock()

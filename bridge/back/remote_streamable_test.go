@@ -265,6 +265,17 @@ func TestSessionLost(t *testing.T) {
 		"404 with an error": func(w http.ResponseWriter, _ *seen) {
 			sendJSON(w, 404, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`)
 		},
+		"404 under another id": func(w http.ResponseWriter, _ *seen) {
+			sendJSON(w, 404, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`)
+		},
+		"404 under the id": func(w http.ResponseWriter, q *seen) {
+			if q.ID == nil {
+				w.WriteHeader(404)
+				return
+			}
+			sendError(w, q, 404, -32001, "")
+		},
+		"400 as text": func(w http.ResponseWriter, _ *seen) { http.Error(w, "Bad Request: No valid session ID provided", 400) },
 		"400": func(w http.ResponseWriter, _ *seen) {
 			sendJSON(w, 400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`)
 		},
@@ -438,4 +449,32 @@ func closedConn(r *remoteRig) <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done
+}
+
+// A method that a server with sessions does not know, told by 404, is no lost session.
+func TestUnknownMethodIsNoLostSession(t *testing.T) {
+	t.Parallel()
+	r := newRemoteRig(t, legacyServer("2025-11-25", answers{"x/y": func(w http.ResponseWriter, q *seen) {
+		sendError(w, q, 404, mcp.CodeMethodNotFound, "")
+	}}))
+	r.call("x/y", "").want(`"code":-32601`)
+	if n := len(r.all(method(mcp.Initialize))); n != 1 {
+		t.Errorf("%d handshakes", n)
+	}
+}
+
+// An answer is delivered when it is there, not when the server ends the stream behind it (HTTP-M-11 binds servers only).
+func TestStreamLeftOpen(t *testing.T) {
+	t.Parallel()
+	r := newRemoteRig(t, legacyServer("2025-11-25", answers{mcp.ToolsCall: func(w http.ResponseWriter, q *seen) {
+		openStream(w)
+		sendEvent(w, "", resultText(q, `{"n":1}`))
+		<-q.ctx.Done()
+	}}))
+	r.call(mcp.ToolsCall, `"name":"t"`).want(`"n":1`) // the server's script would not end by itself
+	began := time.Now()
+	r.call(mcp.ToolsCall, `"name":"t"`).want(`"n":1`)
+	if took := time.Since(began); took > 250*time.Millisecond {
+		t.Errorf("the answer took %v", took)
+	}
 }
