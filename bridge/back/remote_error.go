@@ -139,21 +139,6 @@ func (r *Remote) failure(err error) *bridge.Error {
 	return e.Because(err)
 }
 
-// executed reports whether the server may have carried out a request that failed so.
-func executed(err error) bool {
-	var s *statusError
-	var u *Unauthorized
-	var unsent *unsentError
-	var redirect *redirectError
-	switch {
-	case errors.As(err, &s):
-		return s.status >= 500
-	case errors.As(err, &u), errors.As(err, &unsent), errors.As(err, &redirect):
-		return false
-	}
-	return true
-}
-
 // passing reports whether an error may be gone at the next try.
 func passing(err error) bool {
 	var s *statusError
