@@ -232,7 +232,7 @@ func TestModernCancel(t *testing.T) {
 		close(gone)
 	}}))
 	c := r.call(mcp.ToolsCall, `"name":"t"`)
-	if note := <-c.notes; !strings.Contains(note, `"progressToken":"p"`) {
+	if note := c.note(); !strings.Contains(note, `"progressToken":"p"`) {
 		t.Errorf("progress %s has not the client's token", note)
 	}
 	if !c.ticket.Cancel([]byte(`"enough"`)) {
@@ -270,7 +270,7 @@ func TestModernStream(t *testing.T) {
 		answer := c.want(`"of":`)
 		_, id, _ := strings.Cut(answer, `"of":`)
 		id, _, _ = strings.Cut(id, "}")
-		if note := <-c.notes; !strings.Contains(note, `"data":`+id+"}") {
+		if note := c.note(); !strings.Contains(note, `"data":`+id+"}") {
 			t.Errorf("call %s got the message %s", id, note)
 		}
 	}

@@ -91,7 +91,7 @@ func TestEventsTransport(t *testing.T) {
 		r := newRemoteRig(t, s.serve, atEvents)
 		c := r.call(mcp.ToolsCall, `"name":"t"`)
 		c.want(`"n":1`)
-		if note := <-c.notes; !strings.Contains(note, `"progressToken":"p"`) {
+		if note := c.note(); !strings.Contains(note, `"progressToken":"p"`) {
 			t.Errorf("progress %s", note)
 		}
 		for _, q := range r.all(method(mcp.ToolsCall)) {

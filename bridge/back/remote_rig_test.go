@@ -213,6 +213,18 @@ func (r *remoteRig) call(method, members string, change ...func(*bridge.Exchange
 	return c
 }
 
+// note waits for the next notification.
+func (c *caller) note() string {
+	c.t.Helper()
+	select {
+	case n := <-c.notes:
+		return n
+	case <-time.After(remotePatience):
+		c.t.Fatal("no notification came")
+		return ""
+	}
+}
+
 // result waits for the one answer.
 func (c *caller) result() (string, int) {
 	c.t.Helper()

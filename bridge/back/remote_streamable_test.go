@@ -144,7 +144,7 @@ func TestAttributionByStream(t *testing.T) {
 	r.await(2, method(mcp.ToolsCall))
 	close(ask)
 	awaitText(t, h.asked, "sampling/createMessage old")
-	if note := <-old.notes; !strings.Contains(note, "of the old") {
+	if note := old.note(); !strings.Contains(note, "of the old") {
 		t.Errorf("the old call got %s", note)
 	}
 	awaitText(t, h.notes, "list_changed")
@@ -185,7 +185,7 @@ func TestResume(t *testing.T) {
 	if pause := taken.Sub(ended); pause < 450*time.Millisecond || pause > 1500*time.Millisecond {
 		t.Errorf("taken up after %v, the server said 500ms", pause)
 	}
-	if a, b := <-c.notes, <-c.notes; !strings.Contains(a, `"progress":1`) || !strings.Contains(b, `"progress":2`) {
+	if a, b := c.note(), c.note(); !strings.Contains(a, `"progress":1`) || !strings.Contains(b, `"progress":2`) {
 		t.Errorf("progress %s, %s", a, b)
 	}
 	if n := len(r.all(method(mcp.ToolsCall))); n != 1 {
