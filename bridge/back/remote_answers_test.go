@@ -399,3 +399,32 @@ func TestRemoteClose(t *testing.T) {
 		c.want("stopping")
 	}
 }
+
+// Where all slots are taken by requests that wait, cancellations and answers to the server's questions still go: they are what frees a slot.
+func TestUrgentMessages(t *testing.T) {
+	t.Parallel()
+	gone := make(chan struct{})
+	r := newRemoteRig(t, legacyServer("2025-11-25", answers{mcp.ToolsCall: func(w http.ResponseWriter, q *seen) {
+		openStream(w)
+		if strings.Contains(q.Body, `"hang"`) {
+			<-q.ctx.Done()
+			close(gone)
+			return
+		}
+		sendEvent(w, "", `{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
+		<-q.ctx.Done()
+	}}), exclusive, configured(func(c *back.RemoteConfig) { c.Streams = 1 }))
+	h := newHost()
+	r.link.Attach(h)
+	r.link.Initialized(t.Context(), r.conn())
+	hanging := r.call(mcp.ToolsCall, `"name":"hang"`, h.hosted("hang"))
+	r.await(1, method(mcp.ToolsCall))
+	hanging.ticket.Cancel(nil)
+	select {
+	case <-gone:
+	case <-time.After(remotePatience):
+		t.Fatal("the cancellation does not reach the server")
+	}
+	r.call(mcp.ToolsCall, `"name":"asks"`, h.hosted("asks"))
+	r.await(1, func(q *seen) bool { return string(q.ID) == `"q"` && q.Result != nil })
+}

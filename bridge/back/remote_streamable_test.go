@@ -163,7 +163,7 @@ func TestResume(t *testing.T) {
 		mcp.ToolsCall: func(w http.ResponseWriter, q *seen) {
 			id = string(q.ID)
 			openStream(w)
-			sendEvent(w, "id: a1\nretry: 500\n", "")
+			sendEvent(w, "id: a1\nretry: 300\n", "")
 			sendEvent(w, "id: a2\n", `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`+id+`,"progress":1}}`)
 			ended = time.Now()
 		},
@@ -182,8 +182,8 @@ func TestResume(t *testing.T) {
 		}}))
 	c := r.call(mcp.ToolsCall, `"name":"t"`)
 	c.want(`"done":true`)
-	if pause := taken.Sub(ended); pause < 450*time.Millisecond || pause > 1500*time.Millisecond {
-		t.Errorf("taken up after %v, the server said 500ms", pause)
+	if pause := taken.Sub(ended); pause < 290*time.Millisecond || pause > 950*time.Millisecond {
+		t.Errorf("taken up after %v, the server said 300ms", pause)
 	}
 	if a, b := c.note(), c.note(); !strings.Contains(a, `"progress":1`) || !strings.Contains(b, `"progress":2`) {
 		t.Errorf("progress %s, %s", a, b)

@@ -43,8 +43,8 @@ type delivery struct {
 	failed  *bridge.Error // the end of request without an answer
 }
 
-// wire is the upstream of a remote server: it gives every message a goroutine and a stream of its own, as many as
-// RemoteConfig.Streams, and brings together what comes back. Requests may overtake each other, as HTTP has it; notifications and
+// wire is the upstream of a remote server: it gives every message a goroutine and a stream of its own, as many requests and as many
+// others as RemoteConfig.Streams, and brings together what comes back. Requests may overtake each other, as HTTP has it; notifications and
 // what depends on them may not.
 type wire struct {
 	remote *Remote
@@ -56,11 +56,11 @@ type wire struct {
 	core   bridge.StreamReceiver
 	wg     sync.WaitGroup
 
-	mu      sync.Mutex
-	open    map[int64]*parcel // requests under way
-	slots   int               // parcels under way
-	bytes   int               // their size
-	waiting []chan struct{}   // for a slot, oldest first
+	mu   sync.Mutex
+	open map[int64]*parcel // requests under way
+
+	requests, others lane
+
 	closed  bool
 	last    chan struct{} // done of the last notification
 	greeted chan struct{} // done of notifications/initialized, nil before
@@ -85,59 +85,6 @@ func (w *wire) Send(ctx context.Context, f framing.Frame, _ bool) error {
 		return err
 	}
 	return nil
-}
-
-// enter takes a slot for a parcel and sends it on its way.
-func (w *wire) enter(ctx context.Context, p *parcel) error {
-	w.mu.Lock()
-	for first := true; !w.closed && (first && len(w.waiting) > 0 || !w.roomLocked(len(p.m.Raw))); first = false {
-		turn := make(chan struct{})
-		w.waiting = append(w.waiting, turn)
-		w.mu.Unlock()
-		select {
-		case <-turn:
-		case <-w.ctx.Done():
-		case <-ctx.Done():
-			w.leaveQueue(turn)
-			return ctx.Err()
-		}
-		w.mu.Lock()
-	}
-	defer w.mu.Unlock()
-	if w.closed {
-		return context.Cause(w.ctx)
-	}
-	w.slots++
-	w.bytes += len(p.m.Raw)
-	if w.slots < w.remote.cfg.Streams { // there may be room for the next as well
-		w.wakeLocked()
-	}
-	w.startLocked(p)
-	return nil
-}
-
-func (w *wire) roomLocked(size int) bool {
-	return w.slots == 0 || w.slots < w.remote.cfg.Streams && w.bytes+size <= w.remote.cfg.Limits.Queue
-}
-
-// leaveQueue gives up waiting; a turn that came meanwhile is the next one's.
-func (w *wire) leaveQueue(turn chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i, t := range w.waiting {
-		if t == turn {
-			w.waiting = append(w.waiting[:i], w.waiting[i+1:]...)
-			return
-		}
-	}
-	w.wakeLocked()
-}
-
-func (w *wire) wakeLocked() {
-	if len(w.waiting) > 0 {
-		close(w.waiting[0])
-		w.waiting = w.waiting[1:]
-	}
 }
 
 // startLocked begins the journey of a parcel.
@@ -182,9 +129,10 @@ func (w *wire) leave(p *parcel) {
 	if w.open[p.id] == p {
 		delete(w.open, p.id)
 	}
-	w.slots--
-	w.bytes -= len(p.m.Raw)
-	w.wakeLocked()
+	l := w.laneOf(p)
+	l.slots--
+	l.bytes -= len(p.m.Raw)
+	l.wake()
 }
 
 // errCancelled ends the stream of a request that nobody wants answered any more.
