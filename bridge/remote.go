@@ -40,7 +40,7 @@ type RemoteHandler interface {
 	Tool(ctx context.Context, c *Conn, name string, last *ToolHeaders) *ToolHeaders
 	Lost(c *Conn)
 	Renewed(ctx context.Context, c *Conn)
-	// Unwatched tells that a listen of the bridge's own has ended: changes are not announced any more. It may not block.
+	// Unwatched tells that the listen by which changes of tools are learned has ended. It may not block.
 	Unwatched(c *Conn)
 }
 
@@ -79,9 +79,9 @@ func (c *Conn) Fail(request int64, err *Error) {
 	k.fail(err)
 }
 
-// unwatched tells the handler of the end of a listen of the bridge's own.
+// unwatched tells the handler of the end of the listen by which it learns of changed tools.
 func (c *Conn) unwatched(k *call) {
-	if k.endless && k.ex == nil && c.remote != nil {
+	if k.endless && k.ex == nil && k.listen == nil && c.remote != nil {
 		c.remote.Unwatched(c)
 	}
 }
