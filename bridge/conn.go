@@ -79,7 +79,8 @@ type Conn struct {
 	waiters   map[*waiter]struct{} // messages that wait for room
 	waiting   int                  // their bytes
 	fullSince time.Time            // since when there is none, while full is set
-	stray     bool                 // a request of the handshake was given up: its answer may still come
+	startup   startup
+	stray     bool // a request of the handshake was given up: its answer may still come
 	timer     *time.Timer
 	armed     time.Time // when the timer fires next, zero if it does not
 	err       error
@@ -104,6 +105,7 @@ type call struct {
 	moved    bool
 	started  time.Time
 	deadline time.Time
+	paused   time.Time       // since when it waits for a human, if asks > 0
 	asks     int             // questions of the server waiting for a human: no deadline meanwhile (CAN-12)
 	endless  bool            // a listen: no deadline at all
 	crowd    bool            // many others were open when it was made
@@ -153,7 +155,7 @@ func (c *Conn) fail(err error) {
 	c.mu.Lock()
 	c.err = err
 	calls := c.calls
-	c.calls, c.questions = map[int64]*call{}, map[string]*question{}
+	c.calls, c.questions, c.startup.held = map[int64]*call{}, map[string]*question{}, nil
 	wasOpen := c.phase == open
 	if c.timer != nil {
 		c.timer.Stop()
@@ -228,7 +230,7 @@ func (c *Conn) Establish(f Facts) {
 		c.tools = c.drops
 	}
 	c.mu.Lock()
-	c.phase = open
+	c.phase, c.startup.ready = open, time.Now()
 	c.mu.Unlock()
 }
 

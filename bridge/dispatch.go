@@ -137,9 +137,13 @@ func cut(s string, n int) string {
 func (c *Conn) CancelWhere(id, reason []byte, fits func(*Exchange) bool) bool {
 	c.mu.Lock()
 	k, n := c.youngestLocked(func(e *Exchange) bool {
-		return string(e.Message.Bytes(e.Message.ID)) == string(id) && fits(e)
+		return e.Is(id) && fits(e)
 	})
 	c.mu.Unlock()
+	if n == 1 && k.ex.Asker != nil {
+		k.ex.Asker.Detach(id, reason)
+		return true
+	}
 	if n != 1 || !(Ticket{c, k}).Cancel(reason) {
 		return false
 	}

@@ -36,7 +36,12 @@ const (
 	ReasonNotCarried        Reason = "not_carried"
 	ReasonDuplicateID       Reason = "duplicate_id"
 	ReasonRequestState      Reason = "request_state_invalid"
+	ReasonStateExpired      Reason = "request_state_expired"
+	ReasonStateMismatch     Reason = "request_state_mismatch"
+	ReasonParkedLost        Reason = "parked_call_lost"
+	ReasonTooManyParked     Reason = "too_many_parked_calls"
 	ReasonTooManyRounds     Reason = "too_many_rounds"
+	ReasonInputResponse     Reason = "input_response_invalid"
 	ReasonDeclined          Reason = "declined"
 	ReasonBackDisconnected  Reason = "back_disconnected"
 	ReasonBackHTTPStatus    Reason = "back_http_status"
@@ -125,4 +130,11 @@ func Invalid(msg string) *Error {
 // bridge's own era (DSC-09).
 func Unavailable(msg string) *Error {
 	return &Error{Status: 503, Code: mcp.CodeInternal, Reason: ReasonBackUnavailable, Message: msg, Retry: 1}
+}
+
+// InvalidState is the answer to a retry with a request state that is none of the bridge's for this caller. One text for all that can
+// be wrong with it, so that it tells nothing (MRT-06, translation 5.6).
+func InvalidState() *Error {
+	return &Error{Status: 400, Code: mcp.CodeInvalidParams, Reason: ReasonRequestState,
+		Message: "cannot continue: params.requestState is none of this bridge's. Send the request without it."}
 }

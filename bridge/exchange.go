@@ -31,6 +31,7 @@ type Exchange struct {
 	// modern remote server (HTTP-M-34).
 	Headers map[string][]string
 	Sink    Sink
+	Asker   Asker // modern call that a legacy server may ask something in, else nil; it is the Sink too
 }
 
 // Answer is the one final message of an exchange.
@@ -72,6 +73,10 @@ type Session interface {
 
 // Fail finishes an exchange with an error of the bridge.
 func (e *Exchange) Fail(err *Error) {
+	if e.Asker != nil {
+		e.Asker.Failed(err)
+		return
+	}
 	err = err.WithID(e.Message.Bytes(e.Message.ID))
 	e.Sink.Finish(Answer{Frame: framing.Whole(err.Body(e.Era == mcp.Legacy)), Status: err.HTTPStatus()})
 }

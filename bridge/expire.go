@@ -38,11 +38,16 @@ func (c *Conn) expire() {
 			next = k.deadline
 		}
 	}
+	unclaimed, soon := c.lateHeldLocked(now)
+	if !soon.IsZero() && (next.IsZero() || soon.Before(next)) {
+		next = soon
+	}
 	c.armed = time.Time{}
 	if !next.IsZero() && c.err == nil {
 		c.armLocked(next)
 	}
 	c.mu.Unlock()
+	c.refuseHeld(unclaimed)
 	for _, k := range late { // all clients first: the server may be slow to take what follows
 		c.timeout(k, now)
 	}
@@ -57,6 +62,10 @@ func (c *Conn) expire() {
 func (c *Conn) lateLocked(k *call, now time.Time) bool {
 	if k.asks > 0 {
 		c.extendLocked(k, now)
+		if k.ex != nil && k.ex.Asker != nil { // it bounds by itself how long a human may take
+			k.deadline = now.Add(c.limits.Timeout)
+			return false
+		}
 	}
 	return !now.Before(k.deadline)
 }

@@ -83,6 +83,8 @@ func (c *Conn) response(m *framing.Message) {
 	case k.ex == nil:
 		c.unwatched(k)
 		k.reply <- m
+	case k.ex.Asker != nil:
+		k.ex.Asker.Answered(m, c.answer(k.ex, m))
 	default:
 		k.ex.Sink.Finish(c.answer(k.ex, m))
 	}
@@ -200,6 +202,10 @@ func (c *Conn) progress(m *framing.Message) {
 	k.progress, k.moved = value, true
 	c.extendLocked(k, time.Now())
 	c.mu.Unlock()
+	if k.ex.Asker != nil {
+		k.ex.Asker.Progress(m)
+		return
+	}
 	k.ex.Sink.Notify(framing.Rewrite(m.Raw, era.ProgressEdits(m, k.token)), "progress")
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"mcpbridge/bridge/era"
 	"mcpbridge/bridge/mcp"
 )
 
@@ -49,10 +50,16 @@ type LinkConfig struct {
 	Keep bool
 	// Remote tells that the server is reached over HTTP (translation 12.1).
 	Remote bool
-	Back   Back
-	Limits Limits
-	Events EventFunc
-	Mirror MirrorRules
+	// Profile is what Params declare, for links of modern clients (translation 14.3).
+	Profile era.Profile
+	// Roots is the raw result of roots/list for servers whose client has none, nil for none.
+	Roots []byte
+	// Elicited is told the ids of elicitations a legacy server calls complete (CLF-04); nil if nobody wants to know.
+	Elicited func(id string)
+	Back     Back
+	Limits   Limits
+	Events   EventFunc
+	Mirror   MirrorRules
 }
 
 // Link is one running relation to a server. It opens the server when a message needs it, opens it again after it died,
@@ -115,6 +122,9 @@ func (l *Link) LivesOn() bool { return !l.cfg.Single }
 
 // Name is the name of the server.
 func (l *Link) Name() string { return l.cfg.Name }
+
+// Profile is what the link declares to its server (translation 14.3).
+func (l *Link) Profile() era.Profile { return l.cfg.Profile }
 
 // Conn returns the live connection, opening one if there is none. Concurrent callers wait for the same opening.
 func (l *Link) Conn(ctx context.Context) (*Conn, *Error) {

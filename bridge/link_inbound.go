@@ -12,6 +12,10 @@ import (
 // it goes to the youngest running call whose client declared the feature, which costs presentation only, since the answer
 // returns by id (translation 5.10). What nobody can be asked is refused at once, so that the server is not held up.
 func (l *Link) ServerRequest(c *Conn, m *framing.Message) {
+	if l.cfg.Want == mcp.Modern {
+		l.askModern(c, m)
+		return
+	}
 	feature, id := featureOf(m), m.Bytes(m.ID)
 	for ex := l.askee(c, feature); ex != nil; ex = l.askee(c, feature) {
 		if c.Question(id, ex, ex.Session) {
@@ -96,6 +100,10 @@ func (l *Link) ServerNotification(c *Conn, m *framing.Message) {
 		l.logMessage(c, m)
 	case m.MethodIs(mcp.Cancelled):
 		l.withdraw(c, m)
+	case m.MethodIs(mcp.ElicitationComplete) && l.cfg.Want == mcp.Modern:
+		if id, ok := framing.String(m.Bytes(m.Param("elicitationId"))); ok && l.cfg.Elicited != nil {
+			l.cfg.Elicited(id)
+		}
 	default:
 		l.other(c, m)
 	}
@@ -194,7 +202,7 @@ func (l *Link) logOwner(c *Conn) *Exchange {
 	ex, n := c.Youngest(func(e *Exchange) bool {
 		guess = guess || e.Session != nil || e.Principal == Anonymous || who != "" && who != e.Principal
 		who = e.Principal
-		if e.Level != mcp.NoLevel {
+		if e.level() != mcp.NoLevel {
 			wants = e
 			levels++
 		}
@@ -211,7 +219,8 @@ func (l *Link) logOwner(c *Conn) *Exchange {
 
 func (l *Link) admits(ex *Exchange, at mcp.Level) bool {
 	if ex.Era == mcp.Modern {
-		return ex.Level != mcp.NoLevel && at >= ex.Level
+		level := ex.level()
+		return level != mcp.NoLevel && at >= level
 	}
 	return l.cfg.Exclusive || l.sessionAdmits(ex.Session, at)
 }
@@ -242,6 +251,8 @@ func (l *Link) withdraw(c *Conn, m *framing.Message) {
 	if !c.forgetQuestion(id) {
 		return
 	}
+	c.withdrawHeld(id)
+	c.withdrawModern(id)
 	for _, s := range l.attached() {
 		s.Withdraw(c, m, id)
 	}

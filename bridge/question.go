@@ -11,7 +11,7 @@ import (
 // question is one request of the server that a client has to answer.
 type question struct {
 	of *call   // the request it belongs to, nil for none and for one that has ended
-	to Session // who was asked
+	to Session // who was asked, nil if that is no session
 }
 
 // Question registers a request of the server that is put to a client, for the exchange it belongs to or nil. While it
@@ -24,7 +24,9 @@ func (c *Conn) Question(id []byte, ex *Exchange, to Session) bool {
 		if q.of, _ = c.youngestLocked(func(e *Exchange) bool { return e == ex }); q.of == nil {
 			return false
 		}
-		q.of.asks++
+		if q.of.asks++; q.of.asks == 1 {
+			q.of.paused = time.Now()
+		}
 	}
 	if c.err == nil {
 		c.questions[string(id)] = q
@@ -53,10 +55,17 @@ func (c *Conn) forgetQuestion(id []byte) bool {
 	}
 	delete(c.questions, string(id))
 	if q.of != nil {
-		q.of.asks--
-		c.extendLocked(q.of, time.Now())
+		c.answeredLocked(q.of, time.Now())
 	}
 	return true
+}
+
+// answeredLocked counts one question of a call less. What a human took is no time of the server's (CAN-12).
+func (c *Conn) answeredLocked(k *call, now time.Time) {
+	if k.asks--; k.asks == 0 && k.ex != nil && k.ex.Asker != nil {
+		k.started = k.started.Add(now.Sub(k.paused))
+	}
+	c.extendLocked(k, now)
 }
 
 // Answer sends a client's answer to a question. It reports false when the question is not open any more. It waits for a

@@ -19,6 +19,12 @@ type Upstream interface {
 	Close(ctx context.Context) error
 }
 
+// Dispatched is a request that is under way for a client.
+type Dispatched interface {
+	// Cancel tells that its client does not wait any more; reason is a raw JSON string. It reports false when it is over already.
+	Cancel(reason []byte) bool
+}
+
 // Receiver takes what a server sends.
 type Receiver interface {
 	// Message takes one well-formed message.

@@ -110,6 +110,12 @@ type Server struct {
 	Cache        Cache
 	LogLevel     string // least severe MCP log level asked of the server
 
+	Ask          Ask
+	Profile      []string // features the server is told of, nil for those of each client
+	OverDeclare  bool     // all features, also those a client has not
+	Roots        []string // file URIs, for clients without roots
+	RestartReads bool     // reads and prompts whose call is gone are run again
+
 	// Problem is why this entry cannot be used, nil if it can. It is an Errors.
 	Problem error
 
@@ -167,6 +173,7 @@ func newServer(name string) Server {
 		},
 		Cache:    Cache{Scope: "private"},
 		LogLevel: "info",
+		Ask:      newAsk(), RestartReads: true,
 	}
 }
 

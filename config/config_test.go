@@ -50,6 +50,8 @@ func TestFullFile(t *testing.T) {
 			"restart": {"initial": "1s", "max": "2s", "resetAfter": "3s", "breaker": "4/5s"},
 			"mirror": {"read_file": {"path": "Path", "opt.depth": "Depth"}}, "cache": {"ttlMs": 5, "scope": "public"},
 			"logLevel": "warning", "disabled": false,
+			"ask": {"ttl": "1m", "life": "2m", "window": "0", "perPrincipal": 3, "perLink": 4}, "profile": ["roots", "sampling.tools"],
+			"overDeclare": true, "roots": ["file:///r"], "restartReads": false,
 		},
 		"linear": {"url": "https://${HOST}/mcp?k=v", "headers": {"X-Key": "${TOKEN}"}},
 	},
@@ -65,6 +67,8 @@ func TestFullFile(t *testing.T) {
 		Mirror:   map[string]map[string]string{"read_file": {"path": "Path", "opt.depth": "Depth"}},
 		Cache:    Cache{TTLMs: 5, Scope: "public"},
 		LogLevel: "warning",
+		Ask:      Ask{TTL: time.Minute, Life: 2 * time.Minute, Window: -1, PerPrincipal: 3, PerLink: 4},
+		Profile:  []string{"roots", "sampling.tools"}, OverDeclare: true, Roots: []string{"file:///r"},
 	}
 	linear := newServer("linear")
 	linear.URL, linear.Headers = "https://h.example/mcp?k=v", map[string]string{"X-Key": "s3cret"}
@@ -91,7 +95,8 @@ func TestServerDefaults(t *testing.T) {
 	sameServer(t, s, Server{
 		Name: "s", Command: "x", IdleStop: 10 * time.Minute, MaxProcesses: 8, Timeout: 5 * time.Minute, StartTimeout: time.Minute,
 		Protocol: "auto", Restart: Restart{Initial: 500 * time.Millisecond, Max: 30 * time.Second, ResetAfter: 30 * time.Second, Breaker: "5/60s", BreakerCount: 5, BreakerWindow: time.Minute},
-		Cache: Cache{Scope: "private"}, LogLevel: "info",
+		Cache: Cache{Scope: "private"}, LogLevel: "info", RestartReads: true,
+		Ask: Ask{TTL: 10 * time.Minute, Life: time.Hour, Window: 30 * time.Millisecond, PerPrincipal: 32, PerLink: 64},
 	})
 }
 

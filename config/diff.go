@@ -59,7 +59,7 @@ func usable(c *Config) map[string]*Server {
 func sameEntry(a, b Server) bool {
 	for _, s := range []*Server{&a, &b} {
 		s.shown = shown{}
-		s.Args = orNil(s.Args)
+		s.Args, s.Roots = orNil(s.Args), orNil(s.Roots)
 		s.Env, s.Headers = orNilMap(s.Env), orNilMap(s.Headers)
 		s.Mirror = maps.Clone(s.Mirror)
 		maps.DeleteFunc(s.Mirror, func(_ string, headers map[string]string) bool { return len(headers) == 0 })

@@ -12,18 +12,13 @@ func laterKeys() settings {
 	lenient := anyOf(shape{"type": "boolean"}, shape{"const": "warn"})
 	object := shape{"type": "object"}
 	return settings{
-		"tools":        {readTools, anyOf(nothing(), shape{"type": "array", "items": shape{"type": "string"}, "contains": shape{"const": "*"}}), "Tools that are shown and may be called. " + laterDoc},
-		"validate":     {protection(settings{"input": {read: anySwitch}, "output": {read: anySwitch}}), nothing(), "Check of arguments and results against the schemas of the tool. " + laterDoc},
-		"rate":         {protection(settings{"perPrincipal": {read: anyText}}), nothing(), "Calls that a caller may make in a time. " + laterDoc},
-		"oauth":        {comfort(anyLogin), anyOf(object, shape{"type": "boolean"}), "Sign-in to a remote server. " + laterDoc},
-		"ask":          {comfort(anyObject), object, "How long questions of the server to the user wait. " + laterDoc},
-		"profile":      {comfort(anyProfile), anyOf(shape{"enum": []string{"auto", "fixed"}}, list(nil)), "Features of clients that the server is told of. " + laterDoc},
-		"overDeclare":  {comfort(anySwitch), lenient, "Tell the server of features that the client has not. " + laterDoc},
-		"roots":        {comfort(anyList), list(nil), "Folders that the server is told of, as file:// URIs. " + laterDoc},
-		"tasks":        {comfort(anySwitch), lenient, "Translate tasks between the eras. " + laterDoc},
-		"restartReads": {comfort(anySwitch), lenient, "Run reads again that a question interrupted. " + laterDoc},
-		"sse":          {comfort(anySwitch), lenient, "Serve at /servers/NAME/sse too. " + laterDoc},
-		"attribution":  {readAttribution, shape{"const": "auto"}, "Which call a question of the server belongs to. Only auto by this version."},
+		"tools":       {readTools, anyOf(nothing(), shape{"type": "array", "items": shape{"type": "string"}, "contains": shape{"const": "*"}}), "Tools that are shown and may be called. " + laterDoc},
+		"validate":    {protection(settings{"input": {read: anySwitch}, "output": {read: anySwitch}}), nothing(), "Check of arguments and results against the schemas of the tool. " + laterDoc},
+		"rate":        {protection(settings{"perPrincipal": {read: anyText}}), nothing(), "Calls that a caller may make in a time. " + laterDoc},
+		"oauth":       {comfort(anyLogin), anyOf(object, shape{"type": "boolean"}), "Sign-in to a remote server. " + laterDoc},
+		"tasks":       {comfort(anySwitch), lenient, "Translate tasks between the eras. " + laterDoc},
+		"sse":         {comfort(anySwitch), lenient, "Serve at /servers/NAME/sse too. " + laterDoc},
+		"attribution": {readAttribution, shape{"const": "auto"}, "Which call a question of the server belongs to. Only auto by this version."},
 	}
 }
 
@@ -112,13 +107,4 @@ func anySwitch(n node) {
 		return
 	}
 	n.boolean()
-}
-
-func anyProfile(n node) {
-	if n.kind() == '[' {
-		anyList(n)
-		return
-	}
-	var value string
-	n.choose(&value, "auto", "fixed")
 }

@@ -49,7 +49,7 @@ func (s *Server) addProblem(err *Error) {
 // keys says what each key of an entry means.
 func (e *entry) keys() settings {
 	keys := settings{}
-	for _, part := range []settings{e.commandKeys(), e.remoteKeys(), e.processKeys(), e.protocolKeys(), laterKeys()} {
+	for _, part := range []settings{e.commandKeys(), e.remoteKeys(), e.processKeys(), e.protocolKeys(), e.askKeys(), laterKeys()} {
 		for name, one := range part {
 			keys[name] = one
 		}

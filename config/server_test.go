@@ -92,8 +92,8 @@ func TestEntryThatIsNoObject(t *testing.T) {
 
 // What a later version will act on is said, unless it protects something.
 func TestLaterKeys(t *testing.T) {
-	for _, member := range []string{`"oauth":{"clientId":"x"}`, `"ask":{"ttl":"10m"}`, `"profile":"fixed"`, `"profile":["roots"]`, `"overDeclare":false`,
-		`"roots":["file:///x"]`, `"tasks":true`, `"restartReads":true`, `"sse":false`} {
+	for _, member := range []string{`"oauth":{"clientId":"x"}`,
+		`"tasks":true`, `"sse":false`} {
 		s, warnings := serverOf(t, `"command":"x",`+member)
 		sameServer(t, s, plain(func(*Server) {}))
 		contains(t, strings.Join(warnings, "\n"), "not used yet by this version")
@@ -243,5 +243,22 @@ func TestWay(t *testing.T) {
 	}
 	if other, _ := serverOf(t, `"url":"https://h/mcp"`); sameEntry(s, other) {
 		t.Error("another way to the server is no change of it")
+	}
+}
+
+// Settings for servers that ask their clients something, and what is wrong with them.
+func TestAskSettings(t *testing.T) {
+	s, _ := serverOf(t, `"command":"x","profile":"fixed"`)
+	if len(s.Profile) != 5 {
+		t.Errorf("fixed is %q", s.Profile)
+	}
+	if s, _ = serverOf(t, `"command":"x","profile":[]`); s.Profile == nil || len(s.Profile) != 0 {
+		t.Errorf("no feature is %v, which must not be auto", s.Profile)
+	}
+	for _, member := range []string{`"ask":{"ttl":"0s"}`, `"ask":{"window":"2s"}`, `"ask":{"window":0}`, `"ask":{"perPrincipal":0}`, `"ask":{"perLink":10001}`,
+		`"ask":{"x":1}`, `"profile":"none"`, `"profile":["elicitation"]`, `"overDeclare":1`, `"roots":["/srv"]`, `"roots":["https://h/x"]`, `"restartReads":"no"`} {
+		if s, _ := serverOf(t, `"command":"x",`+member); s.Problem == nil {
+			t.Errorf("%s is taken", member)
+		}
 	}
 }

@@ -77,6 +77,11 @@ type ShownServer struct {
 	Mirror       map[string]map[string]string `json:"mirror,omitempty"`
 	Cache        shownCache                   `json:"cache"`
 	LogLevel     string                       `json:"logLevel"`
+	Ask          shownAsk                     `json:"ask"`
+	Profile      any                          `json:"profile"`
+	OverDeclare  bool                         `json:"overDeclare,omitempty"`
+	Roots        []string                     `json:"roots,omitempty"`
+	RestartReads bool                         `json:"restartReads"`
 }
 
 type shownCache struct {
@@ -127,6 +132,7 @@ func (s *Server) show() ShownServer {
 			"resetAfter": spell(s.Restart.ResetAfter), "breaker": s.Restart.Breaker,
 		},
 		Mirror: s.Mirror, Cache: shownCache(s.Cache), LogLevel: s.LogLevel,
+		Ask: s.Ask.show(), Profile: s.showProfile(), OverDeclare: s.OverDeclare, Roots: s.Roots, RestartReads: s.RestartReads,
 	}
 }
 

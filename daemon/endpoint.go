@@ -10,6 +10,7 @@ import (
 	"mcpbridge/bridge/era"
 	"mcpbridge/bridge/front"
 	"mcpbridge/bridge/mcp"
+	"mcpbridge/bridge/parked"
 	"mcpbridge/bridge/pool"
 	"mcpbridge/bridge/session"
 	"mcpbridge/config"
@@ -31,7 +32,8 @@ type endpoint struct {
 	pinned    mcp.Era       // era the configuration says the server speaks
 	verdict   *back.Verdict // of a local server
 	remote    *back.Remote  // nil of a local server
-	missing   func() error  // why the command cannot be started, nil if it can
+	parked    *parked.Table
+	missing   func() error // why the command cannot be started, nil if it can
 	log       *serverLogger
 	file      *telemetry.ServerLog // nil if none is kept
 
@@ -53,16 +55,33 @@ func (e *endpoint) Name() string { return e.name }
 
 // Modern implements front.Endpoint. A modern client has no session: its principal is what links are told apart by
 // (design decision 4, META-07).
-func (e *endpoint) Modern(p bridge.Principal) (*bridge.Link, func(), *bridge.Error) {
-	if e.isolation != config.IsolationRequest {
-		l, err := e.pool.Shared(e.key(mcp.Modern, p, 0), e.opening(0))
+func (e *endpoint) Modern(p bridge.Principal, capabilities []byte) (*bridge.Link, func(), *bridge.Error) {
+	profile := e.profile(capabilities)
+	k := e.key(mcp.Modern, p, profile)
+	switch {
+	case e.isolation == config.IsolationRequest:
+	case e.isModern(k): // it is told with each request what the client can do
+		l, err := e.pool.Any(k, e.opening(profile))
+		return l, func() {}, err
+	default:
+		l, err := e.pool.Shared(k, e.opening(profile))
 		return l, func() {}, err
 	}
-	l, err := e.pool.Single(e.key(mcp.Modern, p, 0), e.opening(0))
+	l, err := e.pool.Single(k, e.opening(profile))
 	if err != nil {
 		return nil, nil, err
 	}
 	return l, func() { e.pool.Release(l) }, nil
+}
+
+// isModern reports whether the server runs and speaks modern to those who share a link of this kind.
+func (e *endpoint) isModern(k pool.Key) bool {
+	for _, l := range e.pool.Group(k) {
+		if c := l.Live(); c != nil && c.Facts().Era == mcp.Modern {
+			return true
+		}
+	}
+	return false
 }
 
 // Running implements front.Endpoint.
@@ -70,11 +89,27 @@ func (e *endpoint) Running(p bridge.Principal) []*bridge.Link {
 	if e.isolation == config.IsolationRequest {
 		return e.pool.Singles(p)
 	}
-	l, err := e.pool.Shared(e.key(mcp.Modern, p, 0), e.opening(0))
-	if err != nil {
-		return nil
+	return e.pool.Group(e.key(mcp.Modern, p, 0))
+}
+
+// profile is what a link is to declare for a modern client with these capabilities (translation 14.3).
+func (e *endpoint) profile(capabilities []byte) (p era.Profile) {
+	features := e.cfg.Profile
+	switch {
+	case e.cfg.OverDeclare:
+		features = config.ProfileAll()
+	case features == nil:
+		return era.ProfileOf(capabilities)
 	}
-	return []*bridge.Link{l}
+	for _, name := range features {
+		p |= featureProfiles[name]
+	}
+	return p
+}
+
+var featureProfiles = map[string]era.Profile{
+	config.FeatureForm: era.ElicitForm, config.FeatureURL: era.ElicitURL, config.FeatureRoots: era.Roots,
+	config.FeatureSampling: era.Sampling, config.FeatureSamplingTools: era.Sampling | era.SamplingTools,
 }
 
 // key is what tells shared links apart (design section 8, link identity).

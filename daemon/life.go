@@ -19,7 +19,7 @@ func (e *endpoint) start(d *Daemon) {
 	if !e.eager() || e.exclusive() { // an exclusive link is some session's: a spare process waits for it
 		return
 	}
-	if l, err := e.pool.Shared(e.key(mcp.Modern, bridge.Local, 0), e.opening(0)); err == nil {
+	if l, err := e.pool.Shared(e.key(mcp.Modern, bridge.Local, e.profile(nil)), e.opening(e.profile(nil))); err == nil {
 		l.Wake()
 	}
 }
@@ -41,6 +41,7 @@ func (e *endpoint) settle(ctx context.Context) {
 // retire ends an endpoint that is served no more, after what is under way.
 func (e *endpoint) retire(ctx context.Context) {
 	e.refuse()
+	e.parked.Drain()
 	ctx, stop := context.WithTimeout(ctx, retireTime)
 	defer stop()
 	e.settle(ctx)
@@ -55,6 +56,7 @@ func (e *endpoint) retire(ctx context.Context) {
 // end ends everything of an endpoint. What is open gets its error first.
 func (e *endpoint) end() error {
 	e.refuse()
+	e.parked.Close()
 	err := e.pool.Close()
 	e.sessions.Close()
 	if e.stopJobs != nil {

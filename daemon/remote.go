@@ -26,7 +26,8 @@ const (
 // links describes the links of a server, local or remote.
 func (d *Daemon) links(e *endpoint, s *config.Server, c *config.Config) pool.Config {
 	p := pool.Config{Name: s.Name, Max: s.MaxProcesses, Idle: s.IdleStop, Budget: d.budget, Wait: c.Limits.QueueWait, Keep: e.eager(),
-		Link: bridge.LinkConfig{Name: s.Name, Limits: limits(s, c), Events: e.log.event, Mirror: s.Mirror}}
+		Link: bridge.LinkConfig{Name: s.Name, Limits: limits(s, c), Events: e.log.event, Mirror: s.Mirror,
+			Roots: roots(s.Roots), Elicited: e.parked.Elicited}}
 	if e.remote != nil {
 		p.Max, p.Budget = remoteLinks, pool.NewBudget(remoteLinks)
 		p.Link.Remote = true

@@ -14,6 +14,7 @@ import (
 	"mcpbridge/bridge/era"
 	"mcpbridge/bridge/mask"
 	"mcpbridge/bridge/mcp"
+	"mcpbridge/bridge/parked"
 	"mcpbridge/bridge/pool"
 	"mcpbridge/bridge/session"
 	"mcpbridge/config"
@@ -45,6 +46,7 @@ func (d *Daemon) endpoint(s *config.Server, c *config.Config) *endpoint {
 	if d.state.logs != "" && s.URL == "" {
 		e.file = telemetry.NewServerLog(d.state.logs, s.Name, c.Log.MaxMB, c.Log.Keep, hide)
 	}
+	e.parked = d.parked(s)
 	if s.URL != "" {
 		var err error
 		e.remote, err = back.NewRemote(remoteConfig(s, limits(s, c)))
@@ -63,6 +65,25 @@ func (d *Daemon) endpoint(s *config.Server, c *config.Config) *endpoint {
 	e.sessions = session.NewStore(session.Config{Sessions: d.sessions, Idle: c.Limits.SessionIdle, Life: c.Limits.SessionLife,
 		Ended: e.leave, Endpoint: s.Name, Sealer: d.state.ring.Box("session id"), Facts: d.state.facts})
 	return e
+}
+
+// parked is the table of calls in which the server asks a modern client something.
+func (d *Daemon) parked(s *config.Server) *parked.Table {
+	return parked.New(parked.Config{Server: s.Name, Box: d.state.ring.Box("request state"), TTL: s.Ask.TTL, Life: s.Ask.Life, Window: s.Ask.Window,
+		PerPrincipal: s.Ask.PerPrincipal, PerLink: s.Ask.PerLink, NoRestart: !s.RestartReads, Roots: roots(s.Roots)})
+}
+
+// roots is the raw result of roots/list for clients that have none, nil for none.
+func roots(uris []string) []byte {
+	if len(uris) == 0 {
+		return nil
+	}
+	list := make([]map[string]string, len(uris))
+	for i, uri := range uris {
+		list[i] = map[string]string{"uri": uri}
+	}
+	raw, _ := json.Marshal(map[string]any{"roots": list}) // strings only
+	return raw
 }
 
 // stdio describes how the processes of a server are run.

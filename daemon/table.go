@@ -73,7 +73,7 @@ func (d *Daemon) build(c *config.Config, old *table, same []string) *table {
 	t.main = old.mainOf(t)
 	guard := d.guard(c)
 	for _, e := range t.endpoints {
-		h := front.NewHandler(front.Config{Guard: guard, Endpoint: e, Principal: trusted, Bodies: d.bodies, Stopping: e.leaving, Done: e.record})
+		h := front.NewHandler(front.Config{Guard: guard, Endpoint: e, Parked: e.parked, Principal: trusted, Bodies: d.bodies, Stopping: e.leaving, Done: e.record})
 		for _, path := range t.paths(e) {
 			t.at[path] = e.counted(h)
 		}

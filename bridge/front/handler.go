@@ -47,8 +47,9 @@ type Session interface {
 // Endpoint is one configured server as this front uses it.
 type Endpoint interface {
 	Name() string
-	// Modern returns the link for one modern request of a principal. release is called when the request is over.
-	Modern(p bridge.Principal) (link *bridge.Link, release func(), err *bridge.Error)
+	// Modern returns the link for one modern request of a principal with these raw client capabilities. release is called when the
+	// request is over.
+	Modern(p bridge.Principal, capabilities []byte) (link *bridge.Link, release func(), err *bridge.Error)
 	// Running returns the links on which modern requests of a principal may be running. It makes none.
 	Running(p bridge.Principal) []*bridge.Link
 	// OpenSession carries out a legacy client's handshake. params is the raw params object of its initialize request. The
@@ -65,6 +66,8 @@ type Endpoint interface {
 type Config struct {
 	Guard    *Guard
 	Endpoint Endpoint
+	// Parked serves calls in which a legacy server asks a modern client; nil if there are none.
+	Parked Parked
 	// Principal says who is calling, before any body is read.
 	Principal func(*http.Request) (bridge.Principal, *bridge.Error)
 	// Silence is how long a call may be silent before its answer becomes a stream with keep-alives (design decision 8).

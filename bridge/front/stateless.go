@@ -14,24 +14,35 @@ func (x *exchange) modern(c *Class) *bridge.Error {
 	if c.Message.Kind != framing.Request {
 		return x.modernNotification(c)
 	}
-	link, release, err := x.cfg.Endpoint.Modern(x.who)
-	if err != nil {
-		return err.WithID(c.Message.Bytes(c.Message.ID))
-	}
-	defer release()
-	conn, err := link.Conn(x.r.Context())
-	if err != nil {
-		return err.WithID(c.Message.Bytes(c.Message.ID))
-	}
-	if err = x.modernRequest(c, link, conn); err != nil {
-		if next := x.again(link, conn, err); next != nil {
-			err = x.modernRequest(c, link, next)
-		}
+	served, err := x.retry(c)
+	if !served && err == nil {
+		err = x.serveModern(c)
 	}
 	if err != nil {
 		return err.WithID(c.Message.Bytes(c.Message.ID))
 	}
 	return nil
+}
+
+// serveModern chooses a link for a request and serves it.
+func (x *exchange) serveModern(c *Class) *bridge.Error {
+	capabilities := c.Message.Bytes(c.Message.MetaMember(mcp.MetaClientCapabilities))
+	link, release, err := x.cfg.Endpoint.Modern(x.who, capabilities)
+	if err != nil {
+		return err
+	}
+	l := &lease{link, release}
+	defer l.end()
+	conn, err := link.Conn(x.r.Context())
+	if err != nil {
+		return err
+	}
+	if err = x.modernRequest(c, l, conn); err != nil {
+		if next := x.again(link, conn, err); next != nil {
+			err = x.modernRequest(c, l, next)
+		}
+	}
+	return err
 }
 
 // modernNotification accepts and drops, save a cancellation that names one running request of the same principal
@@ -47,7 +58,7 @@ func (x *exchange) modernNotification(c *Class) *bridge.Error {
 func (x *exchange) cancelModern(m *framing.Message) {
 	id := m.Bytes(m.Param("requestId"))
 	mine := func(e *bridge.Exchange) bool {
-		return e.Era == mcp.Modern && e.Principal == x.who && string(e.Message.Bytes(e.Message.ID)) == string(id)
+		return e.Era == mcp.Modern && e.Principal == x.who && e.Is(id)
 	}
 	var at *bridge.Conn
 	total := 0
@@ -65,53 +76,34 @@ func (x *exchange) cancelModern(m *framing.Message) {
 	}
 }
 
-func (x *exchange) modernRequest(c *Class, link *bridge.Link, conn *bridge.Conn) *bridge.Error {
+func (x *exchange) modernRequest(c *Class, l *lease, conn *bridge.Conn) *bridge.Error {
 	ctx, m, facts := x.r.Context(), c.Message, conn.Facts()
 	if facts.Era == mcp.Legacy {
 		switch c.Method {
 		case mcp.Discover:
 			return x.local(m, facts.Hello.DiscoverResult(era.DiscoverOptions{Completions: facts.Completions,
-				KeepListChanged: true, KeepSubscribe: link.LivesOn()}))
+				KeepListChanged: true, KeepSubscribe: l.link.LivesOn()}))
 		case mcp.Listen:
-			return x.listen(c, link, conn)
+			return x.listen(c, l.link, conn)
 		}
-		if err := checkState(c); err != nil {
-			return err
+		if x.cfg.Parked == nil && c.Traits.MayAsk && m.Param("requestState").OK() {
+			return bridge.InvalidState()
 		}
 	}
-	if err := x.checkParams(ctx, c, link, conn); err != nil {
+	if err := x.checkParams(ctx, c, l.link, conn); err != nil {
 		return err
 	}
-	level := requestLevel(m)
-	if facts.Era == mcp.Legacy {
-		link.EnsureLevel(ctx, conn, level)
-	}
 	st := bridge.NewStream(1, bridge.StreamLimits{})
-	ticket, err := conn.Dispatch(ctx, &bridge.Exchange{Message: m, Era: mcp.Modern, Version: c.Version, Method: c.Method,
-		Traits: c.Traits, Principal: x.who, Level: level, Headers: paramHeaders(x.r.Header), Sink: st})
+	ex := x.exchangeOf(c, st)
+	if facts.Era == mcp.Legacy {
+		l.link.EnsureLevel(ctx, conn, ex.Level)
+	}
+	d, err := x.forward(ctx, l, conn, ex)
 	if err != nil {
 		return err
 	}
-	r := relay{exchange: x, st: st, gone: func() { ticket.Cancel([]byte(`"the client closed the stream"`)) }}
-	if c.Method == mcp.Listen {
-		r.stop = func() {
-			if ticket.Cancel([]byte(`"the bridge stops"`)) {
-				st.Finish(bridge.Answer{Frame: bridge.ListenEnd(m.Bytes(m.ID)), Status: 200})
-			}
-		}
-	}
-	r.run(c.Method == mcp.Listen)
+	x.relayModern(c, st, d)
 	return nil
-}
-
-// checkState refuses a retry of something that was never asked: before a legacy server the bridge gives out no request
-// state, so that any is forged, and running the call would not be what the client meant (translation 11.4).
-func checkState(c *Class) *bridge.Error {
-	if !c.Traits.MayAsk || !c.Message.Param("requestState").OK() {
-		return nil
-	}
-	return refuse(c.Message, mcp.CodeInvalidParams, bridge.ReasonRequestState,
-		"cannot continue: params.requestState is none of this bridge's. Send the request without it.")
 }
 
 func requestLevel(m *framing.Message) mcp.Level {

@@ -52,6 +52,29 @@ func (p *Pool) Shared(k Key, params []byte) (*bridge.Link, *bridge.Error) {
 	return t.link, nil
 }
 
+// Any returns the oldest link of a key's owner, whatever its profile, and one of the key if there is none: for a server that is
+// told with each request what its client can do.
+func (p *Pool) Any(k Key, params []byte) (*bridge.Link, *bridge.Error) {
+	p.mu.Lock()
+	for _, t := range p.groups[k.owner()] {
+		t.given.Store(time.Now().UnixNano())
+		p.mu.Unlock()
+		return t.link, nil
+	}
+	p.mu.Unlock()
+	return p.Shared(k, params)
+}
+
+// Group returns the shared links of a key's owner. It makes none.
+func (p *Pool) Group(k Key) (links []*bridge.Link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.groups[k.owner()] {
+		links = append(links, t.link)
+	}
+	return links
+}
+
 // Exclusive returns a link for one legacy session. params is the client's own initialize request; reopened tells that the
 // client has finished its handshake with an earlier link. Release ends it.
 func (p *Pool) Exclusive(params []byte, reopened bool) (*bridge.Link, *bridge.Error) {
@@ -100,7 +123,7 @@ func (p *Pool) newLocked(kind string, k Key, particular bridge.LinkConfig) (*ten
 	t := &tenant{place: place{pool: p}, kind: kind, key: k, since: time.Now(), over: make(chan struct{})}
 	cfg := p.cfg.Link
 	cfg.Want, cfg.Params, cfg.Exclusive, cfg.Reopened, cfg.Keep = k.Era, particular.Params, particular.Exclusive, particular.Reopened, particular.Keep
-	cfg.Single = kind == KindRequest
+	cfg.Single, cfg.Profile = kind == KindRequest, k.Profile
 	cfg.Back = t
 	t.link = bridge.NewLink(p.ctx, cfg)
 	p.retrySpares()

@@ -38,22 +38,21 @@ func TestGoSDK(t *testing.T) {
 	t.Run("dual", func(t *testing.T) {
 		server := serveDemo(t)
 		for _, revision := range sdkRevisions {
-			t.Run(revision, func(t *testing.T) { exerciseDemo(t, server.URL, revision, true) })
+			t.Run(revision, func(t *testing.T) { exerciseDemo(t, server.URL, revision) })
 		}
 	})
-	// Questions to modern clients do not cross the eras in this version.
 	t.Run("legacy-only", func(t *testing.T) {
-		exerciseDemo(t, serveDemo(t, "--legacy-only").URL, "2026-07-28", false)
+		exerciseDemo(t, serveDemo(t, "--legacy-only").URL, "2026-07-28")
 	})
 	t.Run("modern-only", func(t *testing.T) {
 		server := serveDemo(t, "--modern-only")
 		for _, revision := range sdkRevisions[:len(sdkRevisions)-1] {
-			t.Run(revision, func(t *testing.T) { exerciseDemo(t, server.URL, revision, false) })
+			t.Run(revision, func(t *testing.T) { exerciseDemo(t, server.URL, revision) })
 		}
 	})
 }
 
-func exerciseDemo(t *testing.T, endpoint, revision string, sameEra bool) {
+func exerciseDemo(t *testing.T, endpoint, revision string) {
 	c := connect(t, endpoint, revision)
 	if got := c.InitializeResult().ProtocolVersion; got != revision {
 		t.Fatalf("negotiated %s, want %s", got, revision)
@@ -79,9 +78,7 @@ func exerciseDemo(t *testing.T, endpoint, revision string, sameEra bool) {
 			}
 		})
 	}
-	if sameEra || !c.modern() {
-		t.Run("ask", func(t *testing.T) { asks(t, c, revision) })
-	}
+	t.Run("ask", func(t *testing.T) { asks(t, c, revision) })
 	t.Run("subscribe", func(t *testing.T) { hearsOfChanges(t, c) })
 }
 
