@@ -23,7 +23,7 @@ import (
 // watchedURI is the resource that is announced as updated again and again.
 const watchedURI = "test://watched-resource"
 
-func newServer() *mcp.Server {
+func newServer(legacyOnly bool) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "fakemcp-conformance", Version: "1.0.0"}, &mcp.ServerOptions{
 		CompletionHandler: func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{}}}, nil
@@ -34,8 +34,8 @@ func newServer() *mcp.Server {
 	addContentTools(s)
 	addLiveTools(s)
 	addQuestionTools(s)
-	addTriggerTools(s)
-	addInputRequiredTools(s)
+	addTriggerTools(s, legacyOnly)
+	addInputRequiredTools(s, legacyOnly)
 	addResources(s)
 	addPrompts(s)
 	return s
@@ -59,7 +59,7 @@ func main() {
 	flag.Parse()
 
 	ctx := context.Background()
-	s := newServer()
+	s := newServer(*legacyOnly)
 	go announceUpdates(ctx, s)
 	if *addr != "" {
 		http.Handle("/mcp", mcp.NewStreamableHTTPHandler(

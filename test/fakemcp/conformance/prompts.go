@@ -48,8 +48,8 @@ func addPrompts(s *mcp.Server) {
 		if a := accepted(r.Params.InputResponses, "user_context"); a != nil {
 			return said(line("Context: %v", a["context"]))
 		}
-		return &mcp.GetPromptResult{InputRequests: inputs{
+		return &mcp.GetPromptResult{InputRequests: named(inputs{
 			"user_context": elicitation("Please provide context", form([]string{"context"}, object{"context": object{"type": "string"}})),
-		}}
+		})}
 	})
 }

@@ -26,7 +26,7 @@ var (
 
 // addInputRequiredTools adds the multi-round-trip tools of 2026-07-28, which
 // answer input_required and are called again with the answers.
-func addInputRequiredTools(s *mcp.Server) {
+func addInputRequiredTools(s *mcp.Server, legacyOnly bool) {
 	const prefix = "test_input_required_result_"
 	for name, f := range map[string]toolFunc{
 		"elicitation":     greetByName,
@@ -38,12 +38,39 @@ func addInputRequiredTools(s *mcp.Server) {
 		"multi_round":     nameThenColor,
 		"capabilities":    askWhatClientCan,
 	} {
+		if legacyOnly {
+			f = asking(f)
+		}
 		addTool(s, prefix+name, noArguments, f)
 	}
 }
 
 func needs(in inputs, state string) callResult {
+	in = named(in)
 	return &mcp.CallToolResult{InputRequests: in, RequestState: state}
+}
+
+// named has each question carry its key, see legacyTransport.
+func named(in inputs) inputs {
+	out := inputs{}
+	for key, q := range in {
+		meta := mcp.Meta{keyMeta: key}
+		switch p := q.(type) {
+		case *mcp.ElicitParams:
+			n := *p
+			n.Meta = meta
+			out[key] = &n
+		case *mcp.CreateMessageParams:
+			n := *p
+			n.Meta = meta
+			out[key] = &n
+		case *mcp.ListRootsParams:
+			out[key] = &mcp.ListRootsParams{Meta: meta}
+		default:
+			out[key] = q
+		}
+	}
+	return out
 }
 
 // accepted returns the accepted elicitation answer under key, or nil.

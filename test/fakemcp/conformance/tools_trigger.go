@@ -10,8 +10,12 @@ import (
 
 // addTriggerTools adds the tools that provoke something: a list that changes, an
 // error about a capability the client did not declare.
-func addTriggerTools(s *mcp.Server) {
-	addTool(s, "test_missing_capability", noArguments, needSampling)
+func addTriggerTools(s *mcp.Server, legacyOnly bool) {
+	missing := toolFunc(needSampling)
+	if legacyOnly {
+		missing = askModelAnyway
+	}
+	addTool(s, "test_missing_capability", noArguments, missing)
 	addTool(s, "test_trigger_tool_change", noArguments, func(context.Context, callRequest) (callResult, error) {
 		addTool(s, "transient_tool", noArguments, func(context.Context, callRequest) (callResult, error) {
 			return text("t"), nil
