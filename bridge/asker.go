@@ -141,6 +141,12 @@ func (l *Link) asked(c *Conn, need Need) (ex *Exchange, n int) {
 	return ex, n
 }
 
+// parks reports whether a modern call is open that can be asked something.
+func (l *Link) parks(c *Conn) bool {
+	_, n := c.Youngest(func(e *Exchange) bool { return e.Asker != nil })
+	return n > 0
+}
+
 // askNobody answers a question that belongs to no call (translation 5.9, CLF-14). One about roots may be held for a call to come.
 func (l *Link) askNobody(c *Conn, m *framing.Message, need Need) {
 	switch {

@@ -23,6 +23,10 @@ func (l *Link) ServerRequest(c *Conn, m *framing.Message) {
 			return
 		}
 	}
+	if l.parks(c) { // a link that clients of both eras share
+		l.askModern(c, m)
+		return
+	}
 	if s := l.sole(); s != nil {
 		c.Question(id, nil, s)
 		s.Ask(c, m, nil)
@@ -100,7 +104,7 @@ func (l *Link) ServerNotification(c *Conn, m *framing.Message) {
 		l.logMessage(c, m)
 	case m.MethodIs(mcp.Cancelled):
 		l.withdraw(c, m)
-	case m.MethodIs(mcp.ElicitationComplete) && l.cfg.Want == mcp.Modern:
+	case m.MethodIs(mcp.ElicitationComplete) && !l.cfg.Exclusive:
 		if id, ok := framing.String(m.Bytes(m.Param("elicitationId"))); ok && l.cfg.Elicited != nil {
 			l.cfg.Elicited(id)
 		}

@@ -35,10 +35,9 @@ func TestRemoteBridge(t *testing.T) {
 	url := near(t, map[string]string{"auto": remoteAt(far.URL, ""), "modern": remoteAt(far.URL, `, "protocol": "modern"`),
 		"legacy": remoteAt(far.URL, `, "protocol": "legacy"`)})
 	for _, revision := range sdkRevisions {
-		modern := revision == "2026-07-28"
-		t.Run("auto/"+revision, func(t *testing.T) { exerciseDemo(t, url("auto"), revision, modern) })
-		t.Run("modern/"+revision, func(t *testing.T) { exerciseDemo(t, url("modern"), revision, modern) })
-		t.Run("legacy/"+revision, func(t *testing.T) { exerciseDemo(t, url("legacy"), revision, !modern) })
+		t.Run("auto/"+revision, func(t *testing.T) { exerciseDemo(t, url("auto"), revision) })
+		t.Run("modern/"+revision, func(t *testing.T) { exerciseDemo(t, url("modern"), revision) })
+		t.Run("legacy/"+revision, func(t *testing.T) { exerciseDemo(t, url("legacy"), revision) })
 	}
 }
 
