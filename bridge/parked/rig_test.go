@@ -116,24 +116,38 @@ func run(t *testing.T, cfg Config, f func(t *testing.T, r *rig)) {
 
 func runWith(t *testing.T, cfg Config, profile era.Profile, f func(t *testing.T, r *rig)) {
 	t.Helper()
-	cfg.Server = "srv"
-	cfg.Box = box(t, 1)
 	synctest.Test(t, func(t *testing.T) {
-		t.Helper()
-		r := &rig{t: t, table: New(cfg), server: &server{facts: bridge.Facts{Era: mcp.Legacy, Version: mcp.V20251125,
-			Hello: era.Hello{Version: mcp.V20251125, Capabilities: []byte(`{"tools":{},"logging":{}}`)}}}}
-		r.link = bridge.NewLink(context.Background(), bridge.LinkConfig{Name: "srv", Want: mcp.Modern, Back: r.server, Profile: profile,
-			Roots: cfg.Roots, Elicited: r.table.Elicited})
-		defer func() {
-			r.table.Close()
-			_ = r.link.Close(context.Background())
-		}()
+		r := newRig(t, cfg, profile)
+		defer r.close()
 		f(t, r)
 		r.table.Close()
 		if r.table.Open() != 0 || r.table.Len() != 0 {
 			t.Errorf("%d calls are open and %d known after the end", r.table.Open(), r.table.Len())
 		}
 	})
+}
+
+func newRig(t *testing.T, cfg Config, profile era.Profile) *rig {
+	cfg.Server, cfg.Box = "srv", box(t, 1)
+	r := &rig{t: t, table: New(cfg), server: &server{facts: bridge.Facts{Era: mcp.Legacy, Version: mcp.V20251125,
+		Hello: era.Hello{Version: mcp.V20251125, Capabilities: []byte(`{"tools":{},"logging":{}}`)}}}}
+	r.link = bridge.NewLink(context.Background(), bridge.LinkConfig{Name: "srv", Want: mcp.Modern, Back: r.server, Profile: profile,
+		Roots: cfg.Roots, Elicited: r.table.Elicited})
+	return r
+}
+
+func (r *rig) close() {
+	r.table.Close()
+	_ = r.link.Close(context.Background())
+}
+
+// taken returns what the server got and forgets it.
+func (u *upstream) taken() []*framing.Message {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	list := u.sent
+	u.sent = nil
+	return list
 }
 
 // request is one request of a client.
@@ -177,14 +191,23 @@ func tools() caller { return caller{bridge.Local, everything, mcp.ToolsCall} }
 
 func exchangeOf(t testing.TB, c caller, id, params string) (*bridge.Exchange, *sink) {
 	t.Helper()
+	ex, ok := tryExchange(c, id, params)
+	if !ok {
+		t.Fatalf("no message: %s", params)
+	}
+	return ex, ex.Sink.(*sink)
+}
+
+// tryExchange is exchangeOf for params that may be nonsense.
+func tryExchange(c caller, id, params string) (*bridge.Exchange, bool) {
 	m, err := framing.Scan([]byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + c.method + `","params":{` + params +
 		`,"_meta":{"progressToken":` + id + `,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + c.caps + `}}}`))
 	if err != nil {
-		t.Fatal(err)
+		return nil, false
 	}
 	s := &sink{}
 	return &bridge.Exchange{Message: m, Era: mcp.Modern, Version: mcp.V20260728, Method: c.method, Traits: mcp.TraitsOf(c.method),
-		Principal: c.principal, Level: mcp.NoLevel, Sink: s}, s
+		Principal: c.principal, Level: mcp.NoLevel, Sink: s}, true
 }
 
 // send does what a front does with a request.
