@@ -53,6 +53,7 @@ type Server struct {
 	Calls       int64     `json:"calls"` // all there ever were
 	CallsFailed int64     `json:"callsFailed"`
 	Waiting     int       `json:"waiting"` // requests that wait for a process
+	Parked      int       `json:"parked"`  // calls that wait for a modern client to answer a question, or for the server behind one
 }
 
 // States of a [Process].

@@ -16,12 +16,16 @@ type Asker interface {
 	Declared() era.Profile
 	// Attached reports whether a request of the client waits for the call; id, if not nil, is the raw id it must have.
 	Attached(id []byte) bool
+	// Moved is higher the later the server was last given something to do for the call: the request, or answers to its questions.
+	Moved() uint64
 	// Level is the log level of the request attached last, NoLevel while none is.
 	Level() mcp.Level
 
+	// Busy reports whether the client has so much to answer already that a question which may be another call's is better put there.
+	Busy() bool
 	// Question takes a request of the server to the client; it sees to the answer. sole tells that no other call can have caused
-	// it.
-	Question(c *Conn, m *framing.Message, need Need, sole bool)
+	// it. It reports false, and takes nothing, when the call is over.
+	Question(c *Conn, m *framing.Message, need Need, sole bool) bool
 	// Withdraw tells that the server does not want the answer to the question of this raw id any more.
 	Withdraw(id []byte)
 	// Progress takes a progress notification about the call as the server sent it.
@@ -87,25 +91,33 @@ func (n Need) NotDeclared(p era.Profile) (code int, text string) {
 // Covered reports whether a client that declared p can be asked.
 func (n Need) Covered(p era.Profile) bool { return n.Profile != 0 && n.Profile.Subset(p) }
 
-// askModern puts a question of a legacy server to the modern call it belongs to (translation 5.10): the only one open, else the
-// youngest attached one whose client declared the feature, else the youngest such that waits. Where a wrong guess would cost more
-// than presentation there is no guess (SEC-08).
+// askModern puts a question of a legacy server to the modern call it belongs to (translation 5.10): the only one open, else of the
+// attached ones whose client declared the feature that for which the server was given something to do last, else of those that wait.
+// Where a wrong guess would cost more than presentation there is no guess (SEC-08).
 func (l *Link) askModern(c *Conn, m *framing.Message) {
 	need := needOf(m)
 	if need.Feature == "" {
 		c.Refuse(m, mcp.CodeMethodNotFound, "the client side of the bridge has no method "+m.MethodName())
 		return
 	}
-	ex, n := l.asked(c, need)
-	switch {
-	case n == 0:
-		l.askNobody(c, m, need)
-	case ex == nil:
-		c.Refuse(m, mcp.CodeInvalidParams, "cannot tell which client request this belongs to")
-	default:
-		ex.Asker.Question(c, m, need, n == 1)
+	for range askTries {
+		ex, n := l.asked(c, need)
+		switch {
+		case n == 0:
+			l.askNobody(c, m, need)
+			return
+		case ex == nil:
+			c.Refuse(m, mcp.CodeInvalidParams, "cannot tell which client request this belongs to")
+			return
+		case ex.Asker.Question(c, m, need, n == 1):
+			return
+		}
 	}
+	c.Refuse(m, mcp.CodeInternal, "the request this belongs to is over")
 }
+
+// askTries is how often another call is looked for because the one found ends at that moment.
+const askTries = 8
 
 // asked returns the call a question is put to, nil if that would be a guess that may not be made, and how many calls there are
 // that could ask. What came on the stream of a call belongs to that.
@@ -130,15 +142,42 @@ func (l *Link) asked(c *Conn, need Need) (ex *Exchange, n int) {
 		return nil, n
 	}
 	for _, fits := range [...]func(Asker) bool{
+		func(a Asker) bool { return a.Attached(nil) && need.Covered(a.Declared()) && !a.Busy() },
 		func(a Asker) bool { return a.Attached(nil) && need.Covered(a.Declared()) },
 		func(a Asker) bool { return need.Covered(a.Declared()) },
 		func(a Asker) bool { return a.Attached(nil) },
 	} {
-		if found, _ := c.Youngest(func(e *Exchange) bool { return e.Asker != nil && fits(e.Asker) }); found != nil {
+		if found := c.latest(fits); found != nil {
 			return found, n
 		}
 	}
 	return ex, n
+}
+
+// latest is the call that fits for which the server was given something to do last.
+func (c *Conn) latest(fits func(Asker) bool) (found *Exchange) {
+	var moved uint64
+	c.Youngest(func(e *Exchange) bool {
+		if e.Asker != nil && fits(e.Asker) && (found == nil || e.Asker.Moved() > moved) {
+			found, moved = e, e.Asker.Moved()
+		}
+		return false
+	})
+	return found
+}
+
+// HandOver gives a question that was put to a call by a guess to another, because that call has ended and the server may well wait for
+// the answer all the same. It reports false, and does nothing, if there is no other that can be asked.
+func (l *Link) HandOver(c *Conn, m *framing.Message) bool {
+	need := needOf(m)
+	ex, _ := l.asked(c, need)
+	if ex == nil || !need.Covered(ex.Asker.Declared()) || !c.forgetQuestion(m.Bytes(m.ID)) {
+		return false
+	}
+	if !ex.Asker.Question(c, m, need, false) {
+		l.askModern(c, m)
+	}
+	return true
 }
 
 // parks reports whether a modern call is open that can be asked something.

@@ -63,7 +63,7 @@ func (d *Daemon) bridgeStatus() admin.Bridge {
 
 func (d *Daemon) serverStatus(t *table, e *endpoint) admin.Server {
 	s := admin.Server{Name: e.name, Required: e.cfg.Required, Isolation: e.isolation, Sessions: e.sessions.Len(),
-		Calls: e.calls.Load(), CallsFailed: e.failed.Load(), Restarts: int(e.restarts.Load()), Waiting: e.pool.Waiting()}
+		Calls: e.calls.Load(), CallsFailed: e.failed.Load(), Restarts: int(e.restarts.Load()), Waiting: e.pool.Waiting(), Parked: e.parked.Open()}
 	if e.remote != nil {
 		s.Remote = e.cfg.ShownURL()
 	}

@@ -11,13 +11,13 @@ import (
 )
 
 // Question implements bridge.Asker (translation 5.3, 5.4).
-func (r *call) Question(c *bridge.Conn, m *framing.Message, need bridge.Need, sole bool) {
+func (r *call) Question(c *bridge.Conn, m *framing.Message, need bridge.Need, sole bool) (taken bool) {
 	r.mu.Lock()
 	declared, roots, over := r.client.profile, r.roots, r.st >= finished
 	r.mu.Unlock()
 	switch {
 	case over:
-		c.Refuse(m, mcp.CodeInternal, "the request this belongs to is over")
+		return false
 	case !need.Covered(r.link.Profile()):
 		r.refuse(c, m, need, sole)
 	case need.Feature == "roots" && roots != nil:
@@ -28,10 +28,11 @@ func (r *call) Question(c *bridge.Conn, m *framing.Message, need bridge.Need, so
 		r.kill(undeclared(need, "The server needs a capability this request did not declare"), []byte(`"the client cannot be asked"`), nil)
 		c.Refuse(m, mcp.CodeInternal, "the client of this request cannot be asked")
 	case c.Question(m.Bytes(m.ID), r.inner, nil):
-		r.adopt(c, m, need)
+		r.adopt(c, m, need, !sole)
 	default:
-		c.Refuse(m, mcp.CodeInternal, "the request this belongs to is over")
+		return false
 	}
+	return true
 }
 
 // refuse answers what the link has not declared, as a legacy client would (CLF-06, CLF-12). If the call then fails, that is why.
@@ -60,10 +61,13 @@ func (r *call) withoutRoots(c *bridge.Conn, m *framing.Message) {
 }
 
 // adopt takes a question that is registered with the connection: it is answered from what the request brought, or put to the
-// client.
-func (r *call) adopt(c *bridge.Conn, m *framing.Message, need bridge.Need) {
+// client. guess tells that it may be another call's.
+func (r *call) adopt(c *bridge.Conn, m *framing.Message, need bridge.Need, guess bool) {
 	r.mu.Lock()
 	q := newQuestion(m, need, r.client.context)
+	if q != nil {
+		q.guess = guess
+	}
 	switch {
 	case r.st >= finished:
 		r.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mcpbridge/bridge"
@@ -34,6 +35,7 @@ type call struct {
 	began   time.Time
 	pid     pid // once entered
 	size    int // guarded by the table's lock
+	moved   atomic.Uint64
 
 	mu       sync.Mutex
 	conn     *bridge.Conn
@@ -135,6 +137,7 @@ func (t *Table) Call(ctx context.Context, link *bridge.Link, conn *bridge.Conn, 
 	if r.client.profile&link.Profile()&era.Roots != 0 && r.takeHeld(ctx, conn) {
 		return d, nil
 	}
+	r.move()
 	if _, err := conn.Dispatch(ctx, r.inner); err != nil {
 		return nil, err
 	}
@@ -175,7 +178,7 @@ func (r *call) prepare(ctx context.Context, ex *bridge.Exchange) *bridge.Error {
 // request is sent (translation 5.9).
 func (r *call) takeHeld(ctx context.Context, conn *bridge.Conn) bool {
 	for _, m := range conn.TakeHeld(ctx) {
-		r.adopt(conn, m, rootsNeed)
+		r.adopt(conn, m, rootsNeed, false)
 	}
 	r.mu.Lock()
 	asks := len(r.open) > 0 || r.st != running // or it is over: there were too many
@@ -185,6 +188,9 @@ func (r *call) takeHeld(ctx context.Context, conn *bridge.Conn) bool {
 	}
 	return asks
 }
+
+// move notes that the server is about to be given something to do.
+func (r *call) move() { r.moved.Store(r.t.moves.Add(1)) }
 
 // dispatched notes that the server has the request. Who ended the call meanwhile could not call it off yet.
 func (r *call) dispatched() {
@@ -202,7 +208,20 @@ func (r *call) dispatched() {
 func (r *call) Declared() era.Profile {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.st >= finished {
+		return 0
+	}
 	return r.client.profile
+}
+
+// busy is the number of open questions from which a call is left alone with those that may be another's.
+const busy = 8
+
+// Busy implements bridge.Asker.
+func (r *call) Busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.open) >= busy
 }
 
 // Attached implements bridge.Asker.
@@ -216,6 +235,9 @@ func (r *call) Attached(id []byte) bool {
 }
 
 func (d *reader) is(id []byte) bool { return bytes.Equal(d.ex.Message.Bytes(d.ex.Message.ID), id) }
+
+// Moved implements bridge.Asker.
+func (r *call) Moved() uint64 { return r.moved.Load() }
 
 // Level implements bridge.Asker.
 func (r *call) Level() mcp.Level {
@@ -304,7 +326,9 @@ func (r *call) end(st status, o outcome, tell func(*bridge.Conn, bool), only ...
 		tell(conn, sent)
 	}
 	for _, q := range left {
-		conn.Reply(q.id, q.abandoned())
+		if !q.guess || !r.link.HandOver(conn, q.asked) {
+			conn.Reply(q.id, q.abandoned())
+		}
 	}
 	for _, d := range readers {
 		o.deliver(d.ex)

@@ -709,3 +709,49 @@ func TestClose(t *testing.T) {
 		waits.fails(t, mcp.CodeInternal, bridge.ReasonStopping)
 	})
 }
+
+// Which of several calls of one user a question belongs to is a guess, that the call got it for which the server was given something to
+// do last; one whose call ends meanwhile goes to another call, since the server may wait for it all the same (translation 5.10).
+func TestGuesses(t *testing.T) {
+	run(t, Config{}, func(t *testing.T, r *rig) {
+		one, two := r.call("1"), r.call("2")
+		at1, at2 := r.called(), r.called()
+		r.sure("1") // of the first call; the second is asked
+		r.window()
+		two.asks(t, "elicitation-1")
+		one.open(t)
+		r.say(`{"jsonrpc":"2.0","id":` + at2 + `,"result":{"content":[]}}`)
+		r.quiet() // the question is still open
+		r.window()
+		one.asks(t, "elicitation-1")
+		three := r.retry(tools(), "3", one, `{"elicitation-1":`+yes+`}`)
+		r.got(`{"jsonrpc":"2.0","id":1,"result":` + yes + `}`)
+		r.completes(at1, three)
+	})
+	run(t, Config{}, func(t *testing.T, r *rig) {
+		one := r.call("1")
+		r.called()
+		r.sure("1")
+		r.window()
+		two := r.call("2")
+		r.called()
+		three := r.retry(tools(), "3", one, `{"elicitation-1":`+yes+`}`)
+		r.next()
+		r.sure("2")
+		r.window()
+		three.asks(t, "elicitation-2")
+		two.open(t)
+	})
+	run(t, Config{}, func(t *testing.T, r *rig) { // strangers are not guessed between (SEC-08)
+		r.call("1")
+		r.called()
+		other := tools()
+		other.principal = "other"
+		r.send(other, "2", deploy)
+		r.called()
+		r.sure("1")
+		if m := r.next(); !strings.Contains(string(m.Raw), `"code":-32602`) {
+			t.Errorf("the server got %s", m.Raw)
+		}
+	})
+}

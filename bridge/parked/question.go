@@ -20,6 +20,8 @@ type question struct {
 	url    bool   // an elicitation by URL
 	tools  bool   // sampling with tools
 	faults int    // answers whose content did not fit the schema
+	asked  *framing.Message
+	guess  bool // it may be another call's
 }
 
 // mark is what a state keeps of the question, so that an answer to another is not taken for one to it.
@@ -28,7 +30,7 @@ func (q *question) mark() mark { return markOf([]byte(q.key), q.body) }
 // newQuestion makes of a server's request what the client is asked (translation 5.3, 5.4). context tells that the client declared
 // sampling.context. It returns nil if the request has no form that can be asked.
 func newQuestion(m *framing.Message, need bridge.Need, context bool) *question {
-	q := &question{id: m.Bytes(m.ID), need: need}
+	q := &question{id: m.Bytes(m.ID), need: need, asked: m}
 	b := framing.AppendString([]byte(`{"method":`), m.MethodName())
 	if params := m.Bytes(m.Params); params != nil {
 		if !framing.IsObject(params) {

@@ -160,6 +160,7 @@ func (r *call) answer(ctx context.Context, d *reader, answers map[string][]byte)
 	r.armLocked(r.began.Add(r.t.cfg.Life))
 	sent := r.sent
 	r.mu.Unlock()
+	r.move()
 	deliver(conn, good)
 	if !sent {
 		r.sendNow(ctx, conn)
@@ -178,6 +179,7 @@ func (r *call) askRest(d *reader, conn *bridge.Conn, good []response) (bridge.Di
 		return d, nil
 	}
 	d.ask(result)
+	r.move()
 	deliver(conn, good)
 	return d, nil
 }

@@ -3,6 +3,7 @@ package parked
 import (
 	"crypto/rand"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mcpbridge/bridge"
@@ -79,6 +80,7 @@ type Table struct {
 	bound []byte // authenticated with every state
 	wg    sync.WaitGroup
 	visit visits
+	moves atomic.Uint64
 
 	mu       sync.Mutex
 	calls    map[pid]*call
