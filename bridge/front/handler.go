@@ -132,6 +132,10 @@ type exchange struct {
 	accept Accept
 	hold   Hold // what the body takes of the budget, until the request is over
 	rec    Record
+
+	host  *Host             // of a message that came over stdio, where there is neither a request nor a response of HTTP
+	after func(rest func()) // over stdio: takes what is left to do once a request of a session has been sent; may be nil
+	left  bool              // after has been given something
 }
 
 // ServeHTTP implements http.Handler.
@@ -256,6 +260,9 @@ func (x *exchange) refuse(err *bridge.Error) {
 
 // accepted is the answer to a message that gets none: 202 without body (HTTP-M-06, HTTP-L-03).
 func (x *exchange) accepted() *bridge.Error {
+	if x.host != nil {
+		return nil
+	}
 	x.rec.Status = http.StatusAccepted
 	x.w.WriteHeader(http.StatusAccepted)
 	return nil

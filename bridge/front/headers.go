@@ -19,12 +19,18 @@ const (
 
 // checkVersionHeader is check 7: exactly one MCP-Protocol-Version, equal to the body's (HTTP-M-19, HTTP-M-20).
 func checkVersionHeader(h http.Header, m *framing.Message, version string) *bridge.Error {
+	if h == nil { // over stdio there are none
+		return nil
+	}
 	return mismatch(m, mirror.CheckPlain(h[mcp.HeaderProtocolVersion], versionHeader, version))
 }
 
 // checkNames is check 9: Mcp-Method always, Mcp-Name where the method has one (HTTP-M-25..27, HTTP-M-40). A name that is
 // not a string is left to check 11. An Mcp-Name nobody asked for is ignored, if it is well-formed.
 func checkNames(h http.Header, c *Class) *bridge.Error {
+	if h == nil { // over stdio there are none
+		return nil
+	}
 	m := c.Message
 	if err := mirror.CheckPlain(h[mcp.HeaderMethod], methodHeader, c.Method); err != nil {
 		return mismatch(m, err)

@@ -28,6 +28,10 @@ type relay struct {
 
 // run returns when the answer is written or the client is gone.
 func (r *relay) run(streamNow bool) {
+	if r.host != nil {
+		r.host.carry(r.r.Context(), r)
+		return
+	}
 	if streamNow && !r.commit() {
 		return
 	}

@@ -118,7 +118,7 @@ func requestLevel(m *framing.Message) mcp.Level {
 // checkParams is check 12 of HTTP-M-41. A header that does not fit is judged by a list that is at most a second old
 // (XMH-18).
 func (x *exchange) checkParams(ctx context.Context, c *Class, link *bridge.Link, conn *bridge.Conn) *bridge.Error {
-	if c.Method != mcp.ToolsCall {
+	if c.Method != mcp.ToolsCall || x.host != nil {
 		return nil
 	}
 	err := CheckParams(c, x.r.Header, link.ToolParams(ctx, conn, c.Name, false))

@@ -49,8 +49,14 @@ func (x *exchange) initialize(c *Class) *bridge.Error {
 	}
 	s.Enter()
 	defer s.Leave()
-	x.w.Header().Set(mcp.HeaderSessionID, s.ID())
-	return x.single(bridge.Answer{Frame: bridge.ResultFrame(id, result), Status: 200})
+	answer := bridge.Answer{Frame: bridge.ResultFrame(id, result), Status: 200}
+	if x.host == nil {
+		x.w.Header().Set(mcp.HeaderSessionID, s.ID())
+		return x.single(answer)
+	}
+	x.writeJSON(answer)
+	x.host.begin(s)
+	return nil
 }
 
 // single writes an answer that is at hand, in a form the client takes.
@@ -83,6 +89,11 @@ func (x *exchange) request(c *Class, s Session) *bridge.Error {
 // it if it has been told an id, and the server works on (HTTP-L-16).
 func (x *exchange) relaySession(s Session, st *bridge.Stream, batch bool) {
 	r := relay{exchange: x, st: st, s: s, batch: batch, gone: func() {}}
+	if x.after != nil {
+		x.left = true
+		x.after(func() { r.run(false) })
+		return
+	}
 	r.run(false)
 	if r.out != nil {
 		s.Detach(st)
