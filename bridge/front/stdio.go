@@ -183,7 +183,8 @@ func (h *Host) take(line []byte) {
 	switch {
 	case err != nil:
 		if m, failed := framing.Scan(line); failed == nil && m.Kind != framing.Request {
-			return // an answer to nobody, or a notification before any handshake
+			h.cancels(m) // else it is an answer to nobody, or a notification before any handshake
+			return
 		}
 		h.refuse(err, s != nil)
 	case c.Batch != nil:
@@ -293,17 +294,7 @@ func (h *Host) leave(id string, c *hostCall) {
 
 // notification serves a notification. A cancellation goes to the half whose request it names (CAN-*).
 func (h *Host) notification(c *Class, s Session) {
-	if c.Method == mcp.Cancelled {
-		id := string(c.Message.Bytes(c.Message.Param("requestId")))
-		h.mu.Lock()
-		call := h.open[id]
-		h.mu.Unlock()
-		if call != nil && call.modern {
-			call.cancel()
-			return
-		}
-	}
-	if s == nil || c.Era == mcp.Modern {
+	if h.cancels(c.Message) || s == nil || c.Era == mcp.Modern {
 		return
 	}
 	x := h.exchange(h.life)
@@ -317,6 +308,21 @@ func (h *Host) notification(c *Class, s Session) {
 			s.Link().Changes() // translation 8.3
 		}
 	})
+}
+
+// cancels carries out a cancellation of a modern request, which needs no envelope to be one, and reports whether it was that.
+func (h *Host) cancels(m *framing.Message) bool {
+	if m.Kind != framing.Notification || !m.MethodIs(mcp.Cancelled) {
+		return false
+	}
+	h.mu.Lock()
+	call := h.open[string(m.Bytes(m.Param("requestId")))]
+	h.mu.Unlock()
+	if call == nil || !call.modern {
+		return false
+	}
+	call.cancel()
+	return true
 }
 
 // batch serves an array of the revision that has them (FRM-24).

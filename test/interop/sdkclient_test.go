@@ -2,7 +2,9 @@ package interop
 
 import (
 	"context"
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +22,19 @@ type sdkClient struct {
 	progress chan *mcp.ProgressNotificationParams
 	logged   chan *mcp.LoggingMessageParams
 	updated  chan string
+}
+
+// transportOf is how a client reaches an endpoint: a URL, "sse URL", or "stdio" and a command, separated by new lines.
+func transportOf(endpoint string) mcp.Transport {
+	kind, rest, _ := strings.Cut(endpoint, "\n")
+	switch kind {
+	case "sse":
+		return &mcp.SSEClientTransport{Endpoint: rest}
+	case "stdio":
+		argv := strings.Split(rest, "\n")
+		return &mcp.CommandTransport{Command: exec.Command(argv[0], argv[1:]...)}
+	}
+	return &mcp.StreamableClientTransport{Endpoint: endpoint}
 }
 
 // connect opens a session pinned to one revision. The client answers every
@@ -43,7 +58,7 @@ func connect(t *testing.T, endpoint, revision string) *sdkClient {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: endpoint}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	session, err := client.Connect(ctx, transportOf(endpoint), &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Fatalf("cannot connect with %s: %v", revision, err)
 	}
