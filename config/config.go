@@ -114,6 +114,7 @@ type Server struct {
 	Profile      []string // features the server is told of, nil for those of each client
 	OverDeclare  bool     // all features, also those a client has not
 	Roots        []string // file URIs, for clients without roots
+	SSE          bool     // served over HTTP+SSE too
 	RestartReads bool     // reads and prompts whose call is gone are run again
 
 	// Problem is why this entry cannot be used, nil if it can. It is an Errors.
@@ -173,7 +174,7 @@ func newServer(name string) Server {
 		},
 		Cache:    Cache{Scope: "private"},
 		LogLevel: "info",
-		Ask:      newAsk(), RestartReads: true,
+		Ask:      newAsk(), RestartReads: true, SSE: true,
 	}
 }
 

@@ -51,7 +51,7 @@ func TestFullFile(t *testing.T) {
 			"mirror": {"read_file": {"path": "Path", "opt.depth": "Depth"}}, "cache": {"ttlMs": 5, "scope": "public"},
 			"logLevel": "warning", "disabled": false,
 			"ask": {"ttl": "1m", "life": "2m", "window": "0", "perPrincipal": 3, "perLink": 4}, "profile": ["roots", "sampling.tools"],
-			"overDeclare": true, "roots": ["file:///r"], "restartReads": false,
+			"overDeclare": true, "roots": ["file:///r"], "restartReads": false, "sse": false,
 		},
 		"linear": {"url": "https://${HOST}/mcp?k=v", "headers": {"X-Key": "${TOKEN}"}},
 	},
@@ -95,7 +95,7 @@ func TestServerDefaults(t *testing.T) {
 	sameServer(t, s, Server{
 		Name: "s", Command: "x", IdleStop: 10 * time.Minute, MaxProcesses: 8, Timeout: 5 * time.Minute, StartTimeout: time.Minute,
 		Protocol: "auto", Restart: Restart{Initial: 500 * time.Millisecond, Max: 30 * time.Second, ResetAfter: 30 * time.Second, Breaker: "5/60s", BreakerCount: 5, BreakerWindow: time.Minute},
-		Cache: Cache{Scope: "private"}, LogLevel: "info", RestartReads: true,
+		Cache: Cache{Scope: "private"}, LogLevel: "info", RestartReads: true, SSE: true,
 		Ask: Ask{TTL: 10 * time.Minute, Life: time.Hour, Window: 30 * time.Millisecond, PerPrincipal: 32, PerLink: 64},
 	})
 }

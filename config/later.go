@@ -17,7 +17,6 @@ func laterKeys() settings {
 		"rate":        {protection(settings{"perPrincipal": {read: anyText}}), nothing(), "Calls that a caller may make in a time. " + laterDoc},
 		"oauth":       {comfort(anyLogin), anyOf(object, shape{"type": "boolean"}), "Sign-in to a remote server. " + laterDoc},
 		"tasks":       {comfort(anySwitch), lenient, "Translate tasks between the eras. " + laterDoc},
-		"sse":         {comfort(anySwitch), lenient, "Serve at /servers/NAME/sse too. " + laterDoc},
 		"attribution": {readAttribution, shape{"const": "auto"}, "Which call a question of the server belongs to. Only auto by this version."},
 	}
 }

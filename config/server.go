@@ -116,6 +116,7 @@ func (e *entry) protocolKeys() settings {
 	return settings{
 		"timeout":  timeout,
 		"protocol": {e.readProtocol, shape{"type": "string", "enum": append([]string{"auto", "modern", "legacy"}, foreignProtocols()...), "default": e.Protocol}, "Era of the protocol the server speaks; auto finds out."},
+		"sse":      boolean(&e.SSE, "Serve the HTTP+SSE transport of 2024-11-05 too, at /servers/NAME/sse."),
 		"mirror": {func(n node) { e.Mirror = readMirror(n) }, mapOf(mapOf(shape{"type": "string", "pattern": tokenPattern})),
 			`Arguments of tools that clients also send as HTTP headers: tool, then path of the property, then name of the header without "Mcp-Param-".`},
 		"cache":    object(cacheKeys(&e.Cache), "Caching hint for results of servers that give none."),

@@ -93,7 +93,7 @@ func TestEntryThatIsNoObject(t *testing.T) {
 // What a later version will act on is said, unless it protects something.
 func TestLaterKeys(t *testing.T) {
 	for _, member := range []string{`"oauth":{"clientId":"x"}`,
-		`"tasks":true`, `"sse":false`} {
+		`"tasks":true`} {
 		s, warnings := serverOf(t, `"command":"x",`+member)
 		sameServer(t, s, plain(func(*Server) {}))
 		contains(t, strings.Join(warnings, "\n"), "not used yet by this version")

@@ -82,6 +82,7 @@ type ShownServer struct {
 	OverDeclare  bool                         `json:"overDeclare,omitempty"`
 	Roots        []string                     `json:"roots,omitempty"`
 	RestartReads bool                         `json:"restartReads"`
+	SSE          bool                         `json:"sse"`
 }
 
 type shownCache struct {
@@ -132,7 +133,7 @@ func (s *Server) show() ShownServer {
 			"resetAfter": spell(s.Restart.ResetAfter), "breaker": s.Restart.Breaker,
 		},
 		Mirror: s.Mirror, Cache: shownCache(s.Cache), LogLevel: s.LogLevel,
-		Ask: s.Ask.show(), Profile: s.showProfile(), OverDeclare: s.OverDeclare, Roots: s.Roots, RestartReads: s.RestartReads,
+		Ask: s.Ask.show(), Profile: s.showProfile(), OverDeclare: s.OverDeclare, Roots: s.Roots, RestartReads: s.RestartReads, SSE: s.SSE,
 	}
 }
 

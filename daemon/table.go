@@ -77,6 +77,12 @@ func (d *Daemon) build(c *config.Config, old *table, same []string) *table {
 		for _, path := range t.paths(e) {
 			t.at[path] = e.counted(h)
 		}
+		if e.cfg.SSE {
+			events := front.NewEvents(front.Config{Guard: guard, Endpoint: e, Parked: e.parked, Principal: trusted, Bodies: d.bodies, Stopping: e.leaving, Done: e.record})
+			for _, path := range t.paths(e) {
+				t.at[strings.TrimSuffix(path, "mcp")+"sse"] = e.counted(events)
+			}
+		}
 	}
 	t.at["/healthz"] = http.HandlerFunc(healthz)
 	t.at["/readyz"] = guarded(guard, d.readyz)

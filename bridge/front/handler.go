@@ -153,24 +153,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve is stage 1, guard, and the choice of the verb.
+// serve is stage 1 and the choice of the verb.
 func (x *exchange) serve() *bridge.Error {
-	if err := x.cfg.Guard.Check(x.r); err != nil {
+	done, err := x.enter()
+	if err != nil || done {
 		return err
-	}
-	if x.cfg.Guard.Preflight(x.w, x.r) {
-		x.rec.Status = http.StatusNoContent
-		return nil
-	}
-	x.cfg.Guard.AddCORS(x.w, x.r)
-	var err *bridge.Error
-	if x.who, err = x.cfg.Principal(x.r); err != nil {
-		return err
-	}
-	select {
-	case <-x.cfg.Stopping:
-		return &bridge.Error{Status: 503, Code: mcp.CodeInternal, Reason: bridge.ReasonStopping, Message: "the bridge is stopping", Retry: 1}
-	default:
 	}
 	switch x.r.Method {
 	case http.MethodPost:
@@ -181,6 +168,25 @@ func (x *exchange) serve() *bridge.Error {
 		return x.delete()
 	}
 	return &bridge.Error{Status: 405, Code: mcp.CodeInvalidRequest, Allow: "POST, GET, DELETE, OPTIONS", Message: "use POST to send a message"}
+}
+
+// enter is stage 1: whether and for whom the request is served at all. done tells that it has been answered.
+func (x *exchange) enter() (done bool, err *bridge.Error) {
+	if err := x.cfg.Guard.Check(x.r); err != nil {
+		return false, err
+	}
+	if x.cfg.Guard.Preflight(x.w, x.r) {
+		x.rec.Status = http.StatusNoContent
+		return true, nil
+	}
+	x.cfg.Guard.AddCORS(x.w, x.r)
+	if x.who, err = x.cfg.Principal(x.r); err != nil {
+		return false, err
+	}
+	if x.stopping() {
+		return false, &bridge.Error{Status: 503, Code: mcp.CodeInternal, Reason: bridge.ReasonStopping, Message: "the bridge is stopping", Retry: 1}
+	}
+	return false, nil
 }
 
 // session looks up the session header. The view is what classification needs of it.

@@ -65,9 +65,18 @@ func NewHost(cfg Config, who bridge.Principal, line int) *Host {
 // Serve serves until in ends, ctx ends, or out fails, which is the error. When in ends, what has been asked may still be answered for
 // a few seconds; listens end at once.
 func (h *Host) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	h.start(ctx, out)
+	return h.run(ctx, in)
+}
+
+// start makes the host ready for messages.
+func (h *Host) start(ctx context.Context, out io.Writer) {
 	h.life, h.end = context.WithCancel(context.WithoutCancel(ctx))
 	h.out = framing.NewWriter(out, hostOutput)
 	h.wg.Go(h.work)
+}
+
+func (h *Host) run(ctx context.Context, in io.Reader) error {
 	read := make(chan error, 1)
 	go func() { read <- h.read(in) }() // a read from a terminal cannot be given up; it ends with the program
 	var err error

@@ -58,6 +58,9 @@ func connect(t *testing.T, endpoint, revision string) *sdkClient {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
+	if strings.HasPrefix(endpoint, "sse\n") {
+		ctx = t.Context() // it bounds the stream too
+	}
 	session, err := client.Connect(ctx, transportOf(endpoint), &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		t.Fatalf("cannot connect with %s: %v", revision, err)
