@@ -46,8 +46,8 @@ const fullJSON = `{"bridge":{"version":"1.2.3","pid":42,"startedAt":"2026-01-02T
 "processes":[{"pid":7,"state":"running","startedAt":"2026-01-02T03:04:07Z","uptime":1,"restarts":2,"memoryBytes":3,"era":"legacy","version":"2025-11-25","calls":4,"serves":"session",
 "lastExit":{"text":"exit status 1","at":"2026-01-02T03:04:07Z"}},
 {"state":"backoff","uptime":0,"restarts":0,"memoryBytes":0,"calls":0,"serves":"spare","nextStart":"2026-01-02T03:04:09Z"}],
-"restarts":2,"lastExit":{"text":"exit status 1","at":"2026-01-02T03:04:07Z"},"lastError":"boom","sessions":3,"calls":9,"callsFailed":1,"waiting":5},
-{"name":"two","urls":[],"state":"broken","required":false,"ready":false,"problem":"no command <&>","processes":[],"restarts":0,"sessions":0,"calls":0,"callsFailed":0,"waiting":0}]}`
+"restarts":2,"lastExit":{"text":"exit status 1","at":"2026-01-02T03:04:07Z"},"lastError":"boom","sessions":3,"calls":9,"callsFailed":1,"waiting":5,"parked":0},
+{"name":"two","urls":[],"state":"broken","required":false,"ready":false,"problem":"no command <&>","processes":[],"restarts":0,"sessions":0,"calls":0,"callsFailed":0,"waiting":0,"parked":0}]}`
 
 // The shape of a status is a contract with scripts.
 func TestStatusJSON(t *testing.T) {

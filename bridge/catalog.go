@@ -126,7 +126,7 @@ func (l *Link) watchTools(ctx context.Context, c *Conn) {
 	l.catalog.mu.Lock()
 	known := l.catalog.watched == c
 	l.catalog.mu.Unlock()
-	if known || c.Watch(ctx, OwnParams(f.Version, `"notifications":{"toolsListChanged":true}`)) != nil {
+	if known || !l.cfg.Remote && c.listensTools() || c.Watch(ctx, OwnParams(f.Version, `"notifications":{"toolsListChanged":true}`)) != nil {
 		return
 	}
 	l.catalog.mu.Lock()

@@ -23,7 +23,9 @@ const (
 )
 
 // watch is the listen a link keeps at its modern server for its legacy sessions (translation 8.3). One goroutine, which is there while
-// somebody wants to hear of changes, opens it, and a new one before it closes the old when more is wanted:
+// somebody wants to hear of changes, opens it, and another when more is wanted. At a remote server the new one is there before the
+// old one ends. A server over stdio has one at a time, and what may have been missed between is told: servers of the official Go
+// SDK keep but the newest listen of a connection, and forget it with an earlier one.
 //
 //	                      wanted, or more wanted            acknowledged
 //	nothing ─▶ gathering ─────────────────────▶ opening ──────────────────▶ listening
@@ -198,6 +200,11 @@ func (l *Link) keepWatch() {
 			l.settleWatch(now, nil)
 			continue
 		}
+		if now != nil && now.conn == c && !l.cfg.Remote {
+			now.close()
+			now = nil
+			l.missChanges()
+		}
 		next, err := l.openWatch(c, want)
 		if err != nil {
 			if again := l.watchFailed(c, err); again {
@@ -207,7 +214,7 @@ func (l *Link) keepWatch() {
 			continue
 		}
 		if now != nil && now.conn == c {
-			now.close() // make before break
+			now.close()
 		}
 		now, wait = next, watchMin
 		l.settleWatch(now, nil)
@@ -396,4 +403,21 @@ func (l *Link) tellAll(c *Conn, uris []string) {
 	for _, uri := range uris {
 		l.updatedHeld(framing.Whole([]byte(`{"jsonrpc":"2.0","method":"`+mcp.ResourcesUpdated+`","params":{"uri":`+uri+`}}`)), uri)
 	}
+}
+
+// listensTools reports whether a listen is open that tells of changes of tools: the catalog learns from any (STD-09).
+func (c *Conn) listensTools() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.calls {
+		switch {
+		case k.listen != nil && k.listen.want.Changes.Has(mcp.ToolsListChanged):
+			return true
+		case k.ex != nil && k.endless:
+			if filter, err := era.ReadListen(k.ex.Message); err == nil && filter.Changes.Has(mcp.ToolsListChanged) {
+				return true
+			}
+		}
+	}
+	return false
 }

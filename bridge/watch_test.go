@@ -20,8 +20,13 @@ type watching struct {
 
 func watch(t *testing.T, caps string, f func(t *testing.T, w *watching)) {
 	t.Helper()
+	watchAt(t, caps, true, f)
+}
+
+func watchAt(t *testing.T, caps string, remote bool, f func(t *testing.T, w *watching)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &watching{t: t, linkRig: newLinkRig(t, bridge.LinkConfig{Limits: bridge.Limits{Subscriptions: 3}}, modernFacts(caps)), who: &session{}}
+		w := &watching{t: t, linkRig: newLinkRig(t, bridge.LinkConfig{Remote: remote, Limits: bridge.Limits{Subscriptions: 3}}, modernFacts(caps)), who: &session{}}
 		w.link.Attach(w.who)
 		w.conn, w.srv = w.open(t)
 		f(t, w)
@@ -104,6 +109,22 @@ func TestWatch(t *testing.T) {
 		if err := w.subscribed(ch); err == nil || err.Code != mcp.CodeInvalidParams || string(err.Data) != `"uri":"b"` {
 			t.Errorf("a resource the server does not honour: %+v", err)
 		}
+	})
+}
+
+// A server over stdio has one listen at a time: the old one is closed first, and what may have been missed is told.
+func TestWatchStdio(t *testing.T) {
+	watchAt(t, changing, false, func(t *testing.T, w *watching) {
+		w.link.Changes()
+		first := w.listened(lists, lists)
+		ch := w.subscribing(w.conn, w.who, `"a"`)
+		pass(time.Second)
+		w.closed(first)
+		w.listened(withA, withA)
+		if err := w.subscribed(ch); err != nil {
+			t.Errorf("subscribe: %v", err)
+		}
+		same(t, "notes", w.who.take(), []string{toolsNew, `{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`, updatedNote(`"a"`)})
 	})
 }
 
