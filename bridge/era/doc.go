@@ -31,5 +31,25 @@
 //   - The code -32042 towards clients that do not know it: the URLs move into the message.
 //   - Flags a bridge cannot honour are dropped from the discovery result when the caller says so.
 //
-// Questions of servers (elicitation, sampling, roots) are not rewritten here.
+// # What crosses, cell by cell
+//
+// First for a legacy client before a modern server, then for a modern client before a legacy one. Between equals everything is the
+// same. `mcpbridge doctor` prints what of it concerns a server.
+//
+//   - handshake: initialize is answered from the server's discovery; discovery is answered from the server's
+//     handshake, which the bridge makes.
+//   - tools: the same, both ways.
+//   - resources: the same, both ways.
+//   - prompts: the same, both ways.
+//   - completion: the same, both ways.
+//   - progress and cancellation: the same, both ways.
+//   - log messages: the session's level goes with each request; those a request asked for, if they can be told to be
+//     about it.
+//   - questions of the server (elicitation, sampling, roots): asked by requests on the stream of the call, which is
+//     then made again with the answers; the call is parked: the client is asked in its result, and a further request
+//     brings the answers.
+//   - changes of lists: the bridge listens for the session; told on the client's listen.
+//   - changes of resources: a subscription becomes a listen; a listen becomes a subscription, shared by all who want
+//     it.
+//   - tasks: never offered; never offered; a tool that runs as a task only cannot be called.
 package era

@@ -51,9 +51,13 @@ func newConnectCommand(g *globals) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return connect(cmd, g, f, args[0]) },
 	}
+	f.add(cmd)
+	return cmd
+}
+
+func (f *connectFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.headers, "header", nil, "send `'NAME: VALUE'` with each request to a URL; may be repeated")
 	cmd.Flags().StringVar(&f.protocol, "protocol", "", "era of the server: auto, modern or legacy (default auto)")
-	return cmd
 }
 
 func connect(cmd *cobra.Command, g *globals, f connectFlags, target string) error {

@@ -44,7 +44,7 @@ func newRootCommand() *cobra.Command {
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
-	root.AddCommand(newServeCommand(&g), newConnectCommand(&g), newCheckCommand(&g), newSchemaCommand(), newVersionCommand(&g), newDemoServerCommand(),
+	root.AddCommand(newServeCommand(&g), newConnectCommand(&g), newDoctorCommand(&g), newCheckCommand(&g), newSchemaCommand(), newVersionCommand(&g), newDemoServerCommand(),
 		newStatusCommand(&g), newLogsCommand(&g), newRestartCommand(&g), newReloadCommand(&g), newDrainCommand(&g))
 	return root
 }

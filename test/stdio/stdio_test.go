@@ -405,3 +405,30 @@ func verb(t *testing.T, method, url string) int { return status(t, method, url, 
 func accepting(t *testing.T, url, kind string) int {
 	return status(t, http.MethodGet, url, "Accept", kind)
 }
+
+// What doctor tells of servers of each era, and of one that cannot be used.
+func TestDoctor(t *testing.T) {
+	h := house(t)
+	for server, speaks := range map[string]string{"s": "modern legacy", "old": "legacy"} {
+		out, errOut, code := h.Run(t, "doctor", server, "--json")
+		var x struct {
+			Speaks  []string
+			Clients map[string][]struct{ What, How string }
+		}
+		if err := json.Unmarshal([]byte(out), &x); err != nil || code != 0 || strings.Join(x.Speaks, " ") != speaks || len(x.Clients) != 5 {
+			t.Errorf("%s: %v, %s %s", server, err, out, errOut)
+			continue
+		}
+		how := map[string]string{}
+		for _, c := range x.Clients["2026-07-28"] {
+			how[strings.Fields(c.What)[0]] = c.How
+		}
+		if want := map[string]string{"s": "same", "old": "translated"}[server]; how["questions"] != want || how["tools"] != "same" {
+			t.Errorf("%s: %v", server, how)
+		}
+	}
+	h.Write(t, `"mcpServers":{"gone":{"command":"no-such-program-anywhere"}}`)
+	if _, errOut, code := h.Run(t, "doctor", "gone"); code != 1 || !strings.Contains(errOut, "no-such-program-anywhere") {
+		t.Errorf("a server that is not there: %d, %s", code, errOut)
+	}
+}
