@@ -77,6 +77,9 @@ func (e *Exchange) Fail(err *Error) {
 		e.Asker.Failed(err)
 		return
 	}
+	if f, ok := e.Sink.(interface{ Failed(*Error) bool }); ok && f.Failed(err) {
+		return
+	}
 	err = err.WithID(e.Message.Bytes(e.Message.ID))
 	e.Sink.Finish(Answer{Frame: framing.Whole(err.Body(e.Era == mcp.Legacy)), Status: err.HTTPStatus()})
 }

@@ -139,3 +139,24 @@ func (l Listen) Acknowledgement(id []byte) []byte {
 	all.add("params", params.bytes())
 	return all.bytes()
 }
+
+// Note is a notification made by the bridge, and what makes it mergeable.
+type Note struct {
+	Raw []byte
+	Key string
+}
+
+// Notes tells that everything that is listened to may have changed, with the raw subscription id (SUB-16).
+func (l Listen) Notes(id []byte) (list []Note) {
+	meta := `"_meta":{"` + mcp.MetaSubscriptionID + `":` + string(id) + `}`
+	for i, k := range changes {
+		if l.Changes&(1<<i) != 0 {
+			list = append(list, Note{[]byte(`{"jsonrpc":"2.0","method":"` + k.method + `","params":{` + meta + `}}`), k.method})
+		}
+	}
+	for _, uri := range l.URIs {
+		list = append(list, Note{[]byte(`{"jsonrpc":"2.0","method":"` + mcp.ResourcesUpdated + `","params":{"uri":` + string(uri) + `,` + meta + `}}`),
+			mcp.ResourcesUpdated + " " + string(uri)})
+	}
+	return list
+}

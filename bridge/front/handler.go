@@ -1,5 +1,6 @@
-// Package front is where clients come in over HTTP: modern and legacy Streamable HTTP on one path. It checks, classifies
-// and writes; what a message means between eras is not its business, nor how a server is reached.
+// Package front is where clients come in: over modern and legacy Streamable HTTP on one path (Handler), over the HTTP+SSE transport
+// before it (Events), and as a host that launches the bridge and speaks on its stdin and stdout (Host). It checks, classifies and
+// writes; what a message means between eras is not its business, nor how a server is reached.
 //
 // A POST passes stages, each a function of at most a screen: guard, read, scan and classify, adapt, lease, relay. Only the
 // reading stage touches the body; nothing travels in a context except cancellation.

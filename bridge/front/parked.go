@@ -41,21 +41,14 @@ func (x *exchange) retry(c *Class) (served bool, err *bridge.Error) {
 	if err != nil || d == nil {
 		return false, err
 	}
-	x.relayModern(c, st, d)
+	x.relayModern(st, d)
 	return true, nil
 }
 
 // relayModern carries what comes back for a modern request. A client that leaves cancels it (HTTP-M-17).
-func (x *exchange) relayModern(c *Class, st *bridge.Stream, d bridge.Dispatched) {
+func (x *exchange) relayModern(st *bridge.Stream, d bridge.Dispatched) {
 	r := relay{exchange: x, st: st, gone: func() { d.Cancel([]byte(`"the client closed the stream"`)) }}
-	if c.Method == mcp.Listen {
-		r.stop = func() {
-			if d.Cancel([]byte(`"the bridge stops"`)) {
-				st.Finish(bridge.Answer{Frame: bridge.ListenEnd(c.Message.Bytes(c.Message.ID)), Status: 200})
-			}
-		}
-	}
-	r.run(c.Method == mcp.Listen)
+	r.run(false)
 }
 
 // lease is a link on loan. Whoever has it last gives it back.

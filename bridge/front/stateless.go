@@ -90,6 +90,9 @@ func (x *exchange) modernRequest(c *Class, l *lease, conn *bridge.Conn) *bridge.
 			return bridge.InvalidState()
 		}
 	}
+	if c.Method == mcp.Listen {
+		return x.listenModern(c, l.link, conn)
+	}
 	if err := x.checkParams(ctx, c, l.link, conn); err != nil {
 		return err
 	}
@@ -102,7 +105,7 @@ func (x *exchange) modernRequest(c *Class, l *lease, conn *bridge.Conn) *bridge.
 	if err != nil {
 		return err
 	}
-	x.relayModern(c, st, d)
+	x.relayModern(st, d)
 	return nil
 }
 
