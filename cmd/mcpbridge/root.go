@@ -24,7 +24,7 @@ func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "mcpbridge",
 		Short:         "Bridge between MCP hosts and MCP tool servers",
-		Long:          "mcpbridge runs local MCP tool servers and serves each over HTTP, to clients of both protocol eras.",
+		Long:          "mcpbridge stands between MCP clients and servers: it runs local servers, reaches remote ones, and serves each to clients of both protocol eras.",
 		Version:       buildVersion(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
