@@ -321,8 +321,8 @@ func TestManyListeners(t *testing.T) {
 	}
 	for _, l := range c.people {
 		synthetic, problems := l.rest()
-		if synthetic < kills { // they tell of each restart
-			t.Errorf("%s was told %d times that something may have changed, want %d at least", l.name, synthetic, kills)
+		if synthetic == 0 { // of one restart at least; for a slow reader newer news takes the place of older
+			t.Errorf("%s was never told that something may have changed", l.name)
 		}
 		for _, p := range problems {
 			t.Errorf("%s %s", l.name, p)

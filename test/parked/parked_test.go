@@ -88,6 +88,11 @@ func (r reply) reason() string {
 	return r.Error.Data.Reason
 }
 
+// expired reports whether the client was too late.
+func (r reply) expired() bool {
+	return r.reason() == "request_state_expired" || r.reason() == "parked_call_lost"
+}
+
 // call is one call of a client, over all its rounds.
 type call struct {
 	tool string
@@ -247,13 +252,13 @@ func (v *visitor) carry(ctx context.Context, name string, c call) {
 		case 2: // the state of another request
 			other := c
 			other.args = strings.Replace(c.args, name, name+"x", 1)
-			if bad := v.send(ctx, other, r.Result.RequestState, r.answers()); bad.reason() != "request_state_mismatch" {
+			if bad := v.send(ctx, other, r.Result.RequestState, r.answers()); bad.reason() != "request_state_mismatch" && !bad.expired() {
 				v.problem("%s: the state of another request got %+v", name, bad)
 			}
 		case 3: // one that was used before
 			if stale != "" {
-				if old := v.send(ctx, c, stale, r.answers()); old.reason() == "request_state_expired" {
-					v.left[name] = true // the machine was slower than the time to answer
+				if old := v.send(ctx, c, stale, r.answers()); old.expired() {
+					v.left[name] = true
 					return
 				} else if !old.asks() {
 					v.problem("%s: a stale state got %+v", name, old)
@@ -262,7 +267,10 @@ func (v *visitor) carry(ctx context.Context, name string, c call) {
 				}
 			}
 		case 4: // no answers yet
-			if again := v.send(ctx, c, r.Result.RequestState, nil); !again.asks() {
+			if again := v.send(ctx, c, r.Result.RequestState, nil); again.expired() {
+				v.left[name] = true
+				return
+			} else if !again.asks() {
 				v.problem("%s: a retry without answers got %+v", name, again)
 			} else {
 				r = again
@@ -281,6 +289,10 @@ func (v *visitor) carry(ctx context.Context, name string, c call) {
 		}
 		stale = r.Result.RequestState
 		r = v.twice(ctx, name, c, r)
+	}
+	if r.expired() { // the machine was slower than the time to answer
+		v.left[name] = true
+		return
 	}
 	if text := "done " + name; len(r.Result.Content) != 1 || r.Result.Content[0].Text != text || r.Result.IsError {
 		v.problem("%s ended with %+v %+v", name, r.Result, r.Error)

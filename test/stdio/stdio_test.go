@@ -242,7 +242,7 @@ func TestOpenRequests(t *testing.T) {
 // The host closes its end: what it has asked is still answered, each request once; then the bridge ends, and its server.
 func TestHostLeaves(t *testing.T) {
 	h := launch(t, "s")
-	const n = 200
+	const n = 100
 	var lines []string
 	for i := range n {
 		lines = append(lines, modern(fmt.Sprint(i), "countdown", `{"from":2,"delayMs":50}`))
