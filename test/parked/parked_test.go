@@ -88,6 +88,9 @@ func (r reply) reason() string {
 	return r.Error.Data.Reason
 }
 
+// ended reports whether the call has its answer.
+func (r reply) ended() bool { return r.Result.ResultType == "complete" }
+
 // expired reports whether the client was too late.
 func (r reply) expired() bool {
 	return r.reason() == "request_state_expired" || r.reason() == "parked_call_lost"
@@ -260,6 +263,9 @@ func (v *visitor) carry(ctx context.Context, name string, c call) {
 				if old := v.send(ctx, c, stale, r.answers()); old.expired() {
 					v.left[name] = true
 					return
+				} else if old.ended() { // what was asked here was another call's, and this one has its answer
+					r = old
+					continue
 				} else if !old.asks() {
 					v.problem("%s: a stale state got %+v", name, old)
 				} else {
@@ -270,6 +276,9 @@ func (v *visitor) carry(ctx context.Context, name string, c call) {
 			if again := v.send(ctx, c, r.Result.RequestState, nil); again.expired() {
 				v.left[name] = true
 				return
+			} else if again.ended() {
+				r = again
+				continue
 			} else if !again.asks() {
 				v.problem("%s: a retry without answers got %+v", name, again)
 			} else {
